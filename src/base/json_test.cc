@@ -31,7 +31,7 @@ TEST(Json, RefusesWhatIsNoJson) {
   EXPECT_EQ(site_of("\"\xff\""), "json.syntax");
   EXPECT_EQ(site_of("{\"a\": 1, \"a\": 2}"), "json.duplicate_key");
   EXPECT_EQ(site_of(std::string(65, '[') + std::string(65, ']')), "json.depth");
-  EXPECT_EQ(site_of(std::string(100000, '[')), "json.depth");
+  EXPECT_EQ(site_of(std::string(2000, '[') + std::string(2000, ']')), "json.depth");
 }
 
 TEST(Json, SetReplacesOrAppends) {
