@@ -1,13 +1,15 @@
-// Panels: how a device on the CPU keeps a weight matrix so that one layout serves decode (reads at memory speed) and prefill
-// (register tiles), on every instruction set. 16 rows lie interleaved, so vector lanes are output rows and each row adds its
-// groups in one fixed order. A panel has exactly the bytes of its 16 rows in the checkpoint: packed stays packed.
+// Panels: how a device on the CPU keeps a weight matrix so that one layout serves decode (reads at memory speed) and
+// prefill (register tiles), on every instruction set. 16 rows lie interleaved, so vector lanes are output rows and each
+// row adds its groups in one fixed order. A panel has exactly the bytes of its 16 rows in the checkpoint: packed stays
+// packed.
 //
 // Layout of one panel, K inputs (docs/architecture.md has the picture):
 //   float      [K][16] elements of the stored dtype.
 //   integer    K/G blocks, one for each group of G inputs: G/32 chunks of codes, then 16 scales, then 16 biases if any.
-//     chunk    32 inputs x 16 rows of b-bit codes as bit planes, widths {8}, {4}, {2}, {4,1}, {4,2}, {2,1} for b = 8,4,2,5,6,3
-//              (the plane with the low bits first). A plane of width p is p 64-byte vectors; vector v, byte 4*row + j, bits
-//              [p*i, p*i+p) hold input 4*(i + (8/p)*v) + j of the chunk, for i in [0, 8/p).
+//     chunk    32 inputs x 16 rows of b-bit codes as bit planes, widths {8}, {4}, {2}, {4,1}, {4,2}, {2,1} for b =
+//     8,4,2,5,6,3
+//              (the plane with the low bits first). A plane of width p is p 64-byte vectors; vector v, byte 4*row + j,
+//              bits [p*i, p*i+p) hold input 4*(i + (8/p)*v) + j of the chunk, for i in [0, 8/p).
 //   Q6_K       K/256 blocks: 8 chunks of 6-bit codes, then int8 scales [16 groups][16 rows], then f16 d [16 rows].
 // Codes are unsigned; a format whose codes mean q - z for a constant z (Q4_0: 8, Q8_0: 128, Q6_K: 32) stores no biases.
 // The last panel of a matrix whose N is no multiple of 16 is filled up with rows of zeros.
@@ -36,7 +38,8 @@ struct PanelFormat {
   uint8_t zero_point = 0;     // kInteger without biases: w = scale * (code - zero_point)
   enum class Offset : uint8_t { kZeroPoint, kBiases } offset = Offset::kZeroPoint;
 
-  // Inputs that share one int8 activation scale: min(group_size, 64) for kInteger, 32 for kQ6_K, 0 for kFloat (fast == exact).
+  // Inputs that share one int8 activation scale: min(group_size, 64) for kInteger, 32 for kQ6_K, 0 for kFloat (fast ==
+  // exact).
   uint32_t activation_group() const;
   bool operator==(const PanelFormat&) const = default;
 };

@@ -1,17 +1,21 @@
 // The function table of CPU arithmetic: one row a instruction set, chosen once a process. Only the CPU device calls it.
 //
-// ONE REDUCTION ORDER. Every slot's result for an output element is defined by the formulas here, operation by operation, so it
-// does not depend on the tile, chunk, batch or thread it was computed in, and all instruction sets give the same bits.
-// fma(a, b, c) is one rounding; everything else is f32 arithmetic with a rounding an operation. "In order" means index 0 first.
+// ONE REDUCTION ORDER. Every slot's result for an output element is defined by the formulas here, operation by
+// operation, so it does not depend on the tile, chunk, batch or thread it was computed in, and all instruction sets
+// give the same bits. fma(a, b, c) is one rounding; everything else is f32 arithmetic with a rounding an operation. "In
+// order" means index 0 first.
 //
 //   exact, float panels     y = 0; for k in order: y = fma(W[k], x[k], y)
-//   exact, integer panels   y = 0; for each group g in order: t = 0; for k of g in order: t = fma(code[k] - z, x[k], t);
+//   exact, integer panels   y = 0; for each group g in order: t = 0; for k of g in order: t = fma(code[k] - z, x[k],
+//   t);
 //                           y = fma(t, scale[g], y); with biases: z = 0 and then y = fma(bias[g], sum[g], y)
 //   exact, Q6_K             the same with groups of 16, z = 32 and scale = d * int8 scale (one f32 product)
 //   fast, integer panels    y = 0; for each group g in order, for each activation group a of g in order:
 //                           i = sum of code * xq over a (int32, exact), minus z * sum[a] without biases;
-//                           y = fma(f32(i) * scale[g], xscale[a], y); with biases: y = fma(bias[g], xscale[a] * f32(sum[a]), y)
-//   fast, Q6_K              activation groups of 32 hold two groups g0, g1: i = s0 * (i0 - 32 * h0) + s1 * (i1 - 32 * h1)
+//                           y = fma(f32(i) * scale[g], xscale[a], y); with biases: y = fma(bias[g], xscale[a] *
+//                           f32(sum[a]), y)
+//   fast, Q6_K              activation groups of 32 hold two groups g0, g1: i = s0 * (i0 - 32 * h0) + s1 * (i1 - 32 *
+//   h1)
 //                           (int32; h = sums of xq over the 16), y = fma(f32(i) * d, xscale[a], y)
 //   fast, float panels      as exact.
 //   reduce16(lanes)         lane l += lane l+8 for l < 8, then l+4, then l+2, then l+1: lane 0 is the result.
@@ -26,8 +30,8 @@
 
 namespace motley::kernels {
 
-// Rows of f32 activations, [T, K], row t at data + t*stride. sums: [T, K/group] with sum[g] = x[first of g] + … added in order,
-// wanted only for panels with biases (group = format.group_size).
+// Rows of f32 activations, [T, K], row t at data + t*stride. sums: [T, K/group] with sum[g] = x[first of g] + … added
+// in order, wanted only for panels with biases (group = format.group_size).
 struct FloatRows {
   const float* data = nullptr;
   size_t stride = 0;
@@ -35,7 +39,8 @@ struct FloatRows {
   uint32_t tokens = 0;
 };
 
-// Rows quantised by quantize_row(): codes [T, K], scales and sums [T, K/group], and for groups of 32 also the sums of their halves.
+// Rows quantised by quantize_row(): codes [T, K], scales and sums [T, K/group], and for groups of 32 also the sums of
+// their halves.
 struct QuantizedRows {
   const int8_t* codes = nullptr;
   const float* scales = nullptr;
@@ -45,7 +50,8 @@ struct QuantizedRows {
   uint32_t tokens = 0;
 };
 
-// Where y goes: y(t, n) = data[t*stride + n] for output row n of the matrix. Rows past N of the last panel are not written.
+// Where y goes: y(t, n) = data[t*stride + n] for output row n of the matrix. Rows past N of the last panel are not
+// written.
 struct OutputRows {
   float* data = nullptr;
   size_t stride = 0;
@@ -82,12 +88,12 @@ size_t attention_scratch_floats(uint32_t rows, uint32_t max_end);
 enum class RopePairs : uint8_t { kInterleaved, kHalfSplit };
 
 struct KernelTable {
-  std::string_view name;  // "scalar", "avx2", "avx512_vnni", "neon_dotprod"
+  std::string_view name;          // "scalar", "avx2", "avx512_vnni", "neon_dotprod"
   bool (*supported)() = nullptr;  // by this processor and operating system
 
   // For each group of `group` inputs: a = max |x|, scale = a / 127, code = round-half-even(x * (1/scale)),
-  // sum = sum of codes; scale and codes are 0 when a < 2^-100 (1/scale would overflow). half_sums may be null. cols is a multiple of
-  // group, group of 32.
+  // sum = sum of codes; scale and codes are 0 when a < 2^-100 (1/scale would overflow). half_sums may be null. cols is
+  // a multiple of group, group of 32.
   void (*quantize_row)(const float* x, size_t cols, uint32_t group, int8_t* codes, float* scales, int32_t* sums,
                        int32_t* half_sums) = nullptr;
   // sums[g] of FloatRows.
@@ -101,9 +107,10 @@ struct KernelTable {
   // out[i] = x[i] * r * weight[i] (two products, in this order); r = 1 / sqrt(s / n + eps), s = reduce16 of lanes
   // acc[l] = fma(x[16i+l], x[16i+l], acc[l]); a tail shorter than 16 counts zeros. out may be x.
   void (*rms_norm)(const float* x, const float* weight, float eps, size_t n, float* out) = nullptr;
-  // Rotates the first 2*half inputs of each of `heads` vectors of head_dim in place: (a, b) -> (a*c - b*s, b*c + a*s), each as
-  // fma(a, c, -(b*s)) and fma(b, c, a*s). cos and sin hold `half` values for this position.
-  void (*rope)(float* x, uint32_t heads, uint32_t head_dim, uint32_t half, const float* cos, const float* sin, RopePairs pairs) = nullptr;
+  // Rotates the first 2*half inputs of each of `heads` vectors of head_dim in place: (a, b) -> (a*c - b*s, b*c + a*s),
+  // each as fma(a, c, -(b*s)) and fma(b, c, a*s). cos and sin hold `half` values for this position.
+  void (*rope)(float* x, uint32_t heads, uint32_t head_dim, uint32_t half, const float* cos, const float* sin,
+               RopePairs pairs) = nullptr;
   // gate[i] = gate[i] / (1 + exp_f32(-gate[i])) * up[i] (division, then product).
   void (*silu_mul)(float* gate, const float* up, size_t n) = nullptr;
   // x[i] += y[i].
@@ -112,15 +119,15 @@ struct KernelTable {
   void (*to_f16)(const float* x, size_t n, uint16_t* out) = nullptr;
 };
 
-// exp by one documented polynomial that every instruction set evaluates with the same operations; relative error below 2^-22
-// on [-87, 88], 0 below, infinity above.
+// exp by one documented polynomial that every instruction set evaluates with the same operations; relative error below
+// 2^-22 on [-87, 88], 0 below, infinity above.
 float exp_f32(float x);
 
 // All rows that were compiled in, best last; those that run here say supported().
 std::span<const KernelTable* const> all_tables();
 
-// The best supported row, or the one named by set_table() (the environment is read by app, not here). NotFound for a name that
-// does not exist, FailedPrecondition for one this processor lacks.
+// The best supported row, or the one named by set_table() (the environment is read by app, not here). NotFound for a
+// name that does not exist, FailedPrecondition for one this processor lacks.
 const KernelTable& table();
 Status set_table(std::string_view name);
 

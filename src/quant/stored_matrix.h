@@ -1,5 +1,5 @@
-// One weight matrix as its checkpoint stores it, with the geometry and the scalar reference decoder and encoder of every
-// storage format. This is the judge of every faster path; it is not itself fast.
+// One weight matrix as its checkpoint stores it, with the geometry and the scalar reference decoder and encoder of
+// every storage format. This is the judge of every faster path; it is not itself fast.
 //
 // A format has up to three parts, each row-major over the N output rows:
 //   codes   everything for formats of one piece (floats, GGUF blocks), the packed integers of MLX affine
@@ -28,9 +28,10 @@ struct RowBytes {
   uint64_t total() const { return codes + scales + biases; }
 };
 
-// The exact bytes of a row of `cols` inputs. Rejects a K that the format cannot hold ("quant.empty_row"; "quant.row_geometry": no
-// multiple of the block or group), a bit width, group size or scale dtype that does not exist ("quant.bits", "quant.group_size",
-// "quant.scale_dtype") and bytes that do not fit 63 bits ("quant.row_bytes"). `where` names the tensor.
+// The exact bytes of a row of `cols` inputs. Rejects a K that the format cannot hold ("quant.empty_row";
+// "quant.row_geometry": no multiple of the block or group), a bit width, group size or scale dtype that does not exist
+// ("quant.bits", "quant.group_size", "quant.scale_dtype") and bytes that do not fit 63 bits ("quant.row_bytes").
+// `where` names the tensor.
 StatusOr<RowBytes> row_bytes(const StorageFormat& format, uint64_t cols, std::string_view where);
 
 // Views into memory that outlives this: the map of a file, or a buffer. Unaligned.
@@ -60,7 +61,9 @@ struct EncodedMatrix {
   StoredMatrix view() const { return {format, rows, cols, codes, scales, biases}; }
 };
 
-// Rounds f32 [rows, cols] into `format` by the published rule of each format (docs/formats.md). Same errors as row_bytes().
-StatusOr<EncodedMatrix> encode(const StorageFormat& format, uint64_t rows, uint64_t cols, std::span<const float> values);
+// Rounds f32 [rows, cols] into `format` by the published rule of each format (docs/formats.md). Same errors as
+// row_bytes().
+StatusOr<EncodedMatrix> encode(const StorageFormat& format, uint64_t rows, uint64_t cols,
+                               std::span<const float> values);
 
 }  // namespace motley::quant

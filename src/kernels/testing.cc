@@ -1,0 +1,178 @@
+#include "kernels/testing.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace motley::kernels::testing {
+namespace {
+
+using quant::EncodedMatrix;
+using quant::StorageFormat;
+using tensor::StorageKind;
+
+float uniform(Random& random, float low, float high) {
+  return std::uniform_real_distribution<float>(low, high)(random);
+}
+
+// `typical` with either sign; one in eight is zero and one in eight far below f16's normal range.
+float random_scale(float typical, Random& random) {
+  const uint64_t draw = random() % 8;
+  if (draw == 0) return 0;
+  if (draw == 1) return uniform(random, 0, 0x1p-15f);
+  return uniform(random, -typical, typical);
+}
+
+void put(std::byte* at, DType dtype, float value) {
+  if (dtype == DType::kF32) {
+    std::memcpy(at, &value, 4);
+    return;
+  }
+  const uint16_t half = dtype == DType::kF16 ? tensor::f32_to_f16(value) : tensor::f32_to_bf16(value);
+  std::memcpy(at, &half, 2);
+}
+
+void fill_random(std::vector<std::byte>& bytes, Random& random) {
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+}
+
+void fill_floats(std::vector<std::byte>& bytes, DType dtype, float typical, Random& random) {
+  const size_t size = tensor::size_bytes(dtype);
+  for (size_t at = 0; at < bytes.size(); at += size) put(&bytes[at], dtype, random_scale(typical, random));
+}
+
+// Puts sane f16 scales (and offsets) into blocks of random bytes.
+void mend_blocks(std::vector<std::byte>& bytes, size_t block_bytes, size_t scale_at, float typical, bool has_offset,
+                 Random& random) {
+  for (size_t at = 0; at < bytes.size(); at += block_bytes) {
+    put(&bytes[at + scale_at], DType::kF16, random_scale(typical, random));
+    if (has_offset) put(&bytes[at + scale_at + 2], DType::kF16, uniform(random, -1, 1));
+  }
+}
+
+DType float_dtype(StorageKind kind) {
+  if (kind == StorageKind::kF32) return DType::kF32;
+  return kind == StorageKind::kF16 ? DType::kF16 : DType::kBF16;
+}
+
+}  // namespace
+
+std::vector<StorageFormat> all_formats() {
+  std::vector<StorageFormat> formats;
+  for (StorageKind kind : {StorageKind::kF32, StorageKind::kF16, StorageKind::kBF16, StorageKind::kQ4_0,
+                           StorageKind::kQ4_1, StorageKind::kQ8_0, StorageKind::kQ6_K})
+    formats.push_back({.kind = kind, .bits = 0, .group_size = 0, .scale_dtype = DType::kF32});
+  for (int bits : {2, 3, 4, 5, 6, 8})
+    for (int group : {32, 64, 128})
+      for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16})
+        formats.push_back({.kind = StorageKind::kMlxAffine,
+                           .bits = static_cast<uint8_t>(bits),
+                           .group_size = static_cast<uint16_t>(group),
+                           .scale_dtype = dtype});
+  return formats;
+}
+
+uint64_t smallest_cols(const StorageFormat& format) {
+  switch (format.kind) {
+    case StorageKind::kF32:
+    case StorageKind::kF16:
+    case StorageKind::kBF16:
+      return 1;
+    case StorageKind::kMlxAffine:
+      return format.group_size;
+    case StorageKind::kQ6_K:
+      return 256;
+    default:
+      return 32;
+  }
+}
+
+EncodedMatrix random_matrix(const StorageFormat& format, uint64_t rows, uint64_t cols, Random& random) {
+  const quant::RowBytes bytes = quant::row_bytes(format, cols, "random matrix").value();
+  EncodedMatrix matrix{.format = format, .rows = rows, .cols = cols, .codes = {}, .scales = {}, .biases = {}};
+  matrix.codes.resize(rows * bytes.codes);
+  matrix.scales.resize(rows * bytes.scales);
+  matrix.biases.resize(rows * bytes.biases);
+  fill_random(matrix.codes, random);
+  switch (format.kind) {
+    case StorageKind::kQ4_0:
+      mend_blocks(matrix.codes, 18, 0, 1.0f / 8, false, random);
+      break;
+    case StorageKind::kQ4_1:
+      mend_blocks(matrix.codes, 20, 0, 1.0f / 15, true, random);
+      break;
+    case StorageKind::kQ8_0:
+      mend_blocks(matrix.codes, 34, 0, 1.0f / 127, false, random);
+      break;
+    case StorageKind::kQ6_K:
+      mend_blocks(matrix.codes, 210, 208, 1.0f / (32 * 127), false, random);
+      break;
+    case StorageKind::kMlxAffine:
+      fill_floats(matrix.scales, format.scale_dtype, 1.0f / static_cast<float>(1 << format.bits), random);
+      fill_floats(matrix.biases, format.scale_dtype, 1, random);
+      break;
+    default:
+      fill_floats(matrix.codes, float_dtype(format.kind), 1, random);
+  }
+  return matrix;
+}
+
+std::vector<float> random_activations(size_t count, Random& random) {
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t draw = random() % 64;
+    values[i] = i / 32 % 5 == 4 || draw == 0 ? 0 : normal(random) * (draw == 1 ? 20.0f : 1.0f);
+  }
+  return values;
+}
+
+Panels::Panels(const quant::StoredMatrix& stored)
+    : matrix_{.format = panel_format(stored.format), .rows = stored.rows, .cols = stored.cols, .panels = nullptr} {
+  const uint64_t size = panel_bytes(matrix_.format, stored.cols);
+  const uint64_t total = (size * matrix_.panel_count() + 63) / 64 * 64;
+  bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(64, total)));
+  matrix_.panels = bytes_.get();
+  for (uint64_t panel = 0; panel < matrix_.panel_count(); ++panel)
+    pack_panel(stored, panel, {bytes_.get() + panel * size, size});
+}
+
+void Panels::Free::operator()(std::byte* bytes) const { std::free(bytes); }
+
+Activations::Activations(const KernelTable& table, const PanelFormat& format, uint64_t cols, uint32_t tokens,
+                         std::vector<float> values)
+    : cols_(cols), tokens_(tokens), group_(format.activation_group()), values_(std::move(values)) {
+  if (format.offset == PanelFormat::Offset::kBiases) {
+    const uint64_t groups = cols / format.group_size;
+    sums_f32_.resize(tokens * groups);
+    for (uint32_t t = 0; t < tokens; ++t)
+      table.group_sums(&values_[t * cols], cols, format.group_size, &sums_f32_[t * groups]);
+  }
+  if (group_ == 0) return;
+  const uint64_t groups = cols / group_;
+  codes_.resize(tokens * cols);
+  scales_.resize(tokens * groups);
+  sums_.resize(tokens * groups);
+  if (format.kind == PanelKind::kQ6_K) half_sums_.resize(tokens * groups * 2);
+  for (uint32_t t = 0; t < tokens; ++t)
+    table.quantize_row(&values_[t * cols], cols, group_, &codes_[t * cols], &scales_[t * groups], &sums_[t * groups],
+                       half_sums_.empty() ? nullptr : &half_sums_[t * groups * 2]);
+}
+
+FloatRows Activations::floats() const {
+  return {.data = values_.data(),
+          .stride = cols_,
+          .sums = sums_f32_.empty() ? nullptr : sums_f32_.data(),
+          .tokens = tokens_};
+}
+
+QuantizedRows Activations::quantized() const {
+  return {.codes = codes_.data(),
+          .scales = scales_.data(),
+          .sums = sums_.data(),
+          .half_sums = half_sums_.empty() ? nullptr : half_sums_.data(),
+          .group = group_,
+          .tokens = tokens_};
+}
+
+}  // namespace motley::kernels::testing
