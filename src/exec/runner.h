@@ -34,9 +34,9 @@ struct Row {
 
   // kToken only.
   sample::Settings sampling;
-  uint32_t choice = 0;               // of n for one prompt; part of the draw's key
-  uint32_t top_log_probabilities = 0;
-  std::vector<int32_t> history;      // what penalties look at, oldest first
+  uint32_t choice = 0;                 // of n for one prompt; part of the draw's key
+  std::optional<uint32_t> report_top;  // log-probabilities of the drawn token and of so many alternatives
+  std::vector<int32_t> history;        // what penalties look at, oldest first
   // Words of sample::Mask for the last output, or nothing. It may become ready after the forward pass has begun.
   std::shared_future<std::vector<uint32_t>> mask;
 };

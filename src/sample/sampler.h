@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,17 +44,18 @@ struct TokenProbability {
 
 struct Draw {
   int32_t id = 0;
-  float log_probability = 0;
+  // Filled when a report was asked for: it costs a pass of exponentials over the vocabulary.
+  std::optional<float> log_probability;
   std::vector<TokenProbability> top;  // the most probable alternatives, best first
 };
 
 // A token may be drawn when its bit is set: bit id%32 of word id/32. Empty: all may.
 using Mask = std::span<const uint32_t>;
 
-// `history`: the sequence so far, oldest first, for the penalties. `top`: how many alternatives to report.
-// InvalidArgument when the mask allows no token or no logit is a number.
+// `history`: the sequence so far, oldest first, for the penalties. `report_top`: report log-probabilities, of the drawn token and
+// of this many alternatives. InvalidArgument when the mask allows no token or no logit is a number.
 StatusOr<Draw> draw(std::span<const float> logits, const Settings& settings, const DrawKey& key,
-                    std::span<const int32_t> history, Mask mask = {}, uint32_t top = 0);
+                    std::span<const int32_t> history, Mask mask = {}, std::optional<uint32_t> report_top = std::nullopt);
 
 // Uniform in [0, 1) from a key alone: SplitMix64 steps over its fields (Steele, Lea, Flood: OOPSLA 2014).
 double uniform(const DrawKey& key);
