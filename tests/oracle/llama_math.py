@@ -9,9 +9,9 @@ def rms_norm(x, weight, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight
 
 
-def rotate(x, angles, interleaved):
+def rotate(x, angles, interleaved, magnitude):
     """x [T, heads, D]; angles [T, D/2]. Interleaved: pairs (0,1),(2,3),...; otherwise pairs (j, j + D/2)."""
-    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    cos, sin = magnitude * np.cos(angles)[:, None], magnitude * np.sin(angles)[:, None]
     d = x.shape[-1]
     first, second = (slice(0, d, 2), slice(1, d, 2)) if interleaved else (slice(0, d // 2), slice(d // 2, d))
     out = np.empty_like(x)
@@ -41,8 +41,8 @@ def linear(w, name, x):
     return y + w[name + ".bias"] if name + ".bias" in w else y
 
 
-def forward(w, ids, *, layers, heads, kv_heads, eps, inverse_frequencies, interleaved, window=None):
-    """-> logits [T, V]."""
+def forward(w, ids, *, layers, heads, kv_heads, eps, inverse_frequencies, interleaved, window=None, magnitude=1.0):
+    """-> logits [T, V]. magnitude: what YaRN multiplies the rotated Q and K with."""
     x = w["model.embed_tokens"][ids]
     t = len(ids)
     angles = np.arange(t)[:, None] * inverse_frequencies[None, :]
@@ -53,7 +53,7 @@ def forward(w, ids, *, layers, heads, kv_heads, eps, inverse_frequencies, interl
         q, k, v = (linear(w, f"{p}self_attn.{role}_proj", y) for role in "qkv")
         d = q.shape[1] // heads
         q, k, v = q.reshape(t, heads, d), k.reshape(t, kv_heads, d), v.reshape(t, kv_heads, d)
-        q, k = rotate(q, angles, interleaved), rotate(k, angles, interleaved)
+        q, k = (rotate(m, angles, interleaved, magnitude) for m in (q, k))
         x = x + linear(w, p + "self_attn.o_proj", attention(q, k, v, mask))
         y = rms_norm(x, w[p + "post_attention_layernorm"], eps)
         gate = linear(w, p + "mlp.gate_proj", y)
@@ -64,3 +64,10 @@ def forward(w, ids, *, layers, heads, kv_heads, eps, inverse_frequencies, interl
 
 def plain_frequencies(d, theta):
     return theta ** (-np.arange(0, d, 2) / d)
+
+
+def llama3_divisors(d, theta, factor, low_freq_factor, high_freq_factor, original):
+    """What Llama 3.1 divides each rotation frequency by: nothing for short wavelengths, factor for long ones, a blend between."""
+    turns = original * plain_frequencies(d, theta) / (2 * np.pi)
+    kept = np.clip((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1)
+    return 1 / (kept + (1 - kept) / factor)

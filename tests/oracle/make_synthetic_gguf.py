@@ -9,12 +9,14 @@ overflows and speed is that of a real file (the kernels never branch on values).
 vocabulary is that of TOKENIZER.gguf (the demo model), filled up with unused tokens to 128256.
 """
 import argparse
-import math
 
 import gguf
 import numpy as np
 
+import llama_math
+
 HIDDEN, FEED_FORWARD, HEADS, KV_HEADS, HEAD_DIM, VOCAB, CONTEXT = 2048, 8192, 32, 8, 64, 128256, 131072
+THETA = 500000.0
 STD = 0.02
 Q4_0_BLOCK = np.dtype([("d", "<f2"), ("codes", "u1", 16)])
 Q6_K_BLOCK = np.dtype([("low", "u1", 128), ("high", "u1", 64), ("scales", "i1", 16), ("d", "<f2")])
@@ -43,16 +45,6 @@ def q6_k(rng, rows, columns):
     return blocks.view(np.uint8).reshape(rows, -1)
 
 
-def llama3_divisors(factor=32.0, low=1.0, high=4.0, original=8192, theta=500000.0):
-    """rope_freqs of Llama 3.2: what each rotation frequency is divided by (Hugging Face: rope_type llama3)."""
-    divisors = []
-    for j in range(HEAD_DIM // 2):
-        wavelength = 2 * math.pi * theta ** (2 * j / HEAD_DIM)
-        smooth = min(max((original / wavelength - low) / (high - low), 0.0), 1.0)
-        divisors.append(1.0 / ((1 - smooth) / factor + smooth))
-    return np.array(divisors, np.float32)
-
-
 def copy_tokenizer(writer, path):
     for key, field in gguf.GGUFReader(path).fields.items():
         if not key.startswith("tokenizer."):
@@ -76,7 +68,7 @@ def add_metadata(writer, layers):
     writer.add_feed_forward_length(FEED_FORWARD)
     writer.add_head_count(HEADS)
     writer.add_head_count_kv(KV_HEADS)
-    writer.add_rope_freq_base(500000.0)
+    writer.add_rope_freq_base(THETA)
     writer.add_rope_dimension_count(HEAD_DIM)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(VOCAB)
@@ -86,7 +78,9 @@ def add_tensors(writer, layers, rng):
     kinds = gguf.GGMLQuantizationType
     matrix = lambda name, rows, columns: writer.add_tensor(name, q4_0(rng, rows, columns), raw_dtype=kinds.Q4_0)
     vector = lambda name: writer.add_tensor(name, np.ones(HIDDEN, np.float32))
-    writer.add_tensor("rope_freqs.weight", llama3_divisors())
+    # Llama 3.2: frequencies for a context 32 times the first one.
+    divisors = llama_math.llama3_divisors(HEAD_DIM, THETA, factor=32, low_freq_factor=1, high_freq_factor=4, original=8192)
+    writer.add_tensor("rope_freqs.weight", divisors.astype(np.float32))
     writer.add_tensor("token_embd.weight", q6_k(rng, VOCAB, HIDDEN), raw_dtype=kinds.Q6_K)
     for i in range(layers):
         p = f"blk.{i}."
