@@ -22,6 +22,8 @@ SOUND = {
     "src/model/spec.cc": '#include "model/spec.h"\n#include <simdjson.h>\n',
     "src/kernels/CMakeLists.txt": "motley_module(kernels SOURCES avx2.cc)\n",
     "src/kernels/avx2.cc": "#include <immintrin.h>\n",
+    "src/kernels/testing/CMakeLists.txt": "motley_module(kernels_testing SOURCES a.cc MODULES kernels)\n",
+    "src/kernels/testing/matrices.h": '#pragma once\n#include "gtest/gtest.h"\n',
     "src/exec/CMakeLists.txt": "motley_module(exec SOURCES local.cc MODULES model)\n",
     "src/exec/runner.h": '#pragma once\n#include "model/spec.h"\n',
     "src/exec/local.h": '#pragma once\n#include "exec/runner.h"\n',
@@ -54,6 +56,8 @@ VIOLATIONS = {
                                   "lists module exec"),
     "linked by a test only": ("src/model/CMakeLists.txt", "motley_test(t SOURCES a.cc MODULES model exec)\n",
                               "lists module exec"),
+    "a test library of another module": ("src/model/CMakeLists.txt", "motley_test(t SOURCES a.cc MODULES kernels_testing)\n",
+                                         "lists module kernels"),
     "included but not linked": ("src/engine/session.cc", '#include "sample/sample.h"\n', "does not list it"),
 }
 
