@@ -11,15 +11,15 @@
 namespace motley {
 
 // Owner of one anonymous mapping; movable. Threads: plain memory.
-class Block {
+class MemoryBlock {
  public:
   // ResourceExhausted when the system refuses. `size_bytes` of zero gives an empty block.
-  static StatusOr<Block> allocate(uint64_t size_bytes);
+  static StatusOr<MemoryBlock> allocate(uint64_t size_bytes);
 
-  Block() = default;
-  Block(Block&& other) noexcept;
-  Block& operator=(Block&& other) noexcept;
-  ~Block();
+  MemoryBlock() = default;
+  MemoryBlock(MemoryBlock&& other) noexcept;
+  MemoryBlock& operator=(MemoryBlock&& other) noexcept;
+  ~MemoryBlock();
 
   std::byte* data() const { return data_; }
   uint64_t size_bytes() const { return size_bytes_; }

@@ -52,8 +52,8 @@ uint64_t free_memory_bytes() {
 
 }  // namespace
 
-StatusOr<Block> Block::allocate(uint64_t size_bytes) {
-  Block block;
+StatusOr<MemoryBlock> MemoryBlock::allocate(uint64_t size_bytes) {
+  MemoryBlock block;
   if (size_bytes == 0) return block;
   void* data = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED)
@@ -68,20 +68,20 @@ StatusOr<Block> Block::allocate(uint64_t size_bytes) {
   return block;
 }
 
-Block::Block(Block&& other) noexcept
+MemoryBlock::MemoryBlock(MemoryBlock&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
 
-Block& Block::operator=(Block&& other) noexcept {
+MemoryBlock& MemoryBlock::operator=(MemoryBlock&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_bytes_, other.size_bytes_);
   return *this;
 }
 
-Block::~Block() {
+MemoryBlock::~MemoryBlock() {
   if (data_ != nullptr) munmap(data_, size_bytes_);
 }
 
-Status Block::lock() const {
+Status MemoryBlock::lock() const {
   if (data_ == nullptr || mlock(data_, size_bytes_) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format("cannot lock {} bytes in memory: {} (raise the limit shown by ulimit -l)",
                                                    size_bytes_, std::strerror(errno)));

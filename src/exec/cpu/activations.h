@@ -1,0 +1,70 @@
+// The rows that go into a matrix product, [T, cols] in f32, with the forms that kernels want (int8 a group, sums a group), each
+// derived at most once for one content.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "kernels/table.h"
+
+namespace motley::exec {
+
+// What every operation of the CPU device works with.
+struct CpuContext {
+  const kernels::KernelTable& table;
+  ThreadPool& pool;
+};
+
+// Calls body(token) for each token, in parallel when there is enough to share.
+template <typename Body>
+void for_tokens(ThreadPool& pool, uint32_t tokens, const Body& body) {
+  // A single token's element-wise work is shorter than waking a thread.
+  pool.for_ranges(tokens, 1, ThreadPool::Share::kContiguous, [&](uint64_t begin, uint64_t end, uint32_t) {
+    for (uint64_t token = begin; token < end; ++token) body(static_cast<uint32_t>(token));
+  });
+}
+
+class Activations {
+ public:
+  static StatusOr<Activations> create(uint32_t max_tokens, uint32_t cols);
+
+  uint32_t cols() const { return cols_; }
+  uint32_t tokens() const { return tokens_; }
+  float* row(uint32_t token) { return data_ + size_t{token} * cols_; }
+  std::span<float> all() { return {data_, size_t{tokens_} * cols_}; }
+
+  // New content of `tokens` rows is about to be written: what was derived from the old is stale.
+  void begin(uint32_t tokens);
+
+  // The rows for matmul_exact; with sums over groups of `sum_group` inputs unless that is 0.
+  kernels::FloatRows floats(const CpuContext& cpu, uint32_t sum_group);
+  // The rows for matmul_fast, quantised in groups of `group` inputs (32 or 64).
+  kernels::QuantizedRows quantized(const CpuContext& cpu, uint32_t group);
+
+ private:
+  // Derived forms live behind the rows in the same block, sized for max_tokens; pages are resident only once used.
+  struct Quantized {
+    bool current = false;
+    int8_t* codes = nullptr;
+    float* scales = nullptr;
+    int32_t* sums = nullptr;
+    int32_t* half_sums = nullptr;
+  };
+  struct Sums {
+    bool current = false;
+    float* values = nullptr;
+  };
+
+  MemoryBlock memory_;
+  uint32_t cols_ = 0;
+  uint32_t tokens_ = 0;
+  float* data_ = nullptr;
+  std::map<uint32_t, Quantized> quantized_;
+  std::map<uint32_t, Sums> sums_;
+};
+
+}  // namespace motley::exec
