@@ -26,8 +26,8 @@ StatusOr<std::span<const std::byte>> BoundedReader::take(uint64_t size_bytes) {
     position_ += size_bytes;
     return *in_place;
   }
-  const bool buffered = begin >= buffer_begin_ && size_bytes <= buffer_.size() &&
-                        begin - buffer_begin_ <= buffer_.size() - size_bytes;
+  const bool buffered =
+      begin >= buffer_begin_ && size_bytes <= buffer_.size() && begin - buffer_begin_ <= buffer_.size() - size_bytes;
   if (!buffered) {
     const uint64_t wanted = std::max(size_bytes, std::min(kReadAheadBytes, remaining()));
     TRY(buffer_, read_range(source_, {begin, wanted}, std::max(budget_bytes_, kReadAheadBytes)));

@@ -1,5 +1,6 @@
-// Reads a file header front to back from bytes that nobody trusts. Every read is checked against the end of the file and
-// against a budget before a byte is touched or allocated. Little-endian. Not for weights: those stay where they are.
+// Reads a file header front to back from bytes that nobody trusts. Every read is checked against the end of the file
+// and against a budget before a byte is touched or allocated. Little-endian. Not for weights: those stay where they
+// are.
 #pragma once
 
 #include <bit>
@@ -26,8 +27,8 @@ class BoundedReader {
   // `budget_bytes` bounds everything that is read or skipped in total.
   BoundedReader(const ByteSource& source, uint64_t budget_bytes) : source_(source), budget_bytes_(budget_bytes) {}
 
-  // What the file holds from here on. A file that ends too early is rejected at `cut_site`, naming `section`. Both outlive the
-  // reader: literals.
+  // What the file holds from here on. A file that ends too early is rejected at `cut_site`, naming `section`. Both
+  // outlive the reader: literals.
   void enter(std::string_view section, std::string_view cut_site) {
     section_ = section;
     cut_site_ = cut_site;

@@ -1,4 +1,5 @@
-// Arithmetic on sizes that came from outside: the result, or nullopt when it is no size that a file can have (2^63 and up).
+// Arithmetic on sizes that came from outside: the result, or nullopt when it is no size that a file can have (2^63 and
+// up).
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,151 @@
+#include "ingest/load.h"
+
+#include <algorithm>
+#include <set>
+
+#include "arch/architecture.h"
+#include "base/folder.h"
+#include "ingest/container.h"
+#include "ingest/foreign.h"
+#include "ingest/packing.h"
+#include "ingest/text_check.h"
+
+namespace motley::ingest {
+namespace {
+
+constexpr uint64_t kTemplateBudgetBytes = 16 << 20;
+
+// One checkpoint on its way to a Model.
+class Loader {
+ public:
+  Loader(const Container& container, const TensorIndex& tensors, const arch::Architecture& architecture)
+      : container_(container), tensors_(tensors), architecture_(architecture) {}
+
+  StatusOr<model::Model> build(const LoadOptions& options) {
+    TRY(arch::Description description, architecture_.describe(container_.metadata, tensors_));
+    for (const std::string& name : description.used_tensors) used_.insert(tensors_.find(name));
+    model_.spec = std::move(description.spec);
+    TRY(apply_overrides(options));
+    TRY(model::check(model_.spec, container_.metadata.file));
+    TRY(bind_all());
+    TRY(account_for_rest());
+    fill_provenance(description);
+    return std::move(model_);
+  }
+
+ private:
+  Status apply_overrides(const LoadOptions& options) {
+    for (const std::string& text : options.overrides) {
+      const size_t equals = text.find('=');
+      if (equals == std::string::npos || equals == 0)
+        return absl::InvalidArgumentError(fmt::format("override: expected KEY=VALUE, got \"{}\"", text));
+      TRY(model::override_key(model_.spec, text.substr(0, equals), text.substr(equals + 1)));
+      model_.provenance.overrides.push_back(text);
+    }
+    return absl::OkStatus();
+  }
+
+  Status bind(const model::RequiredWeight& required, const MlxQuantization& quantization) {
+    const std::string module_name = architecture_.module_name(container_.metadata.dialect, required.role);
+    const bool bias = required.role.slot == model::Slot::kBias;
+    const std::string name = fmt::format("{}.{}", module_name, bias ? "bias" : "weight");
+    const Tensor* tensor = tensors_.find(name);
+    if (tensor == nullptr)
+      return reject({.site = "load.missing_tensor",
+                     .where = container_.files.front(),
+                     .expected = fmt::format("a tensor {} ({})", name, model::describe(required.role)),
+                     .got = "none"});
+    // A layer's bias is a plain vector whatever its matrix is packed in.
+    const Module module{bias ? name : module_name, tensors_, *tensor};
+    REJECT_IF(!bias && quantization.says_packed(module_name) && module.find("scales") == nullptr, "mlx.claimed_packed",
+              where(*tensor), "packed numbers, as the configuration says", describe(tensor->type));
+    TRY(BoundWeight bound, bind_weight(module, required, quantization));
+    used_.insert(bound.used.begin(), bound.used.end());
+    model_.weights.emplace(required.role, std::move(bound.weight));
+    return absl::OkStatus();
+  }
+
+  Status bind_all() {
+    MlxQuantization quantization;
+    if (container_.metadata.dialect == arch::Dialect::kHuggingFace) {
+      TRY(quantization, MlxQuantization::read(container_.metadata.tree, container_.metadata.file));
+    }
+    for (const model::RequiredWeight& required : model::required_weights(model_.spec))
+      TRY(bind(required, quantization));
+    return absl::OkStatus();
+  }
+
+  const arch::IgnoreRule* ignore_rule(std::string_view name) const {
+    for (const arch::IgnoreRule& rule : architecture_.ignored)
+      if (arch::glob_matches(rule.pattern, name)) return &rule;
+    for (const arch::IgnoreRule& rule : architecture_.ignored_when_tied)
+      if (model_.spec.head.tied && arch::glob_matches(rule.pattern, name)) return &rule;
+    return nullptr;
+  }
+
+  Status account_for_rest() {
+    for (const auto& [name, tensor] : tensors_.all()) {
+      if (used_.contains(tensor)) continue;
+      const arch::IgnoreRule* rule = ignore_rule(name);
+      REJECT_IF(rule == nullptr, "load.unused_tensor", where(*tensor),
+                fmt::format("only tensors that a network of the {} family has", architecture_.name),
+                "one that it has no use for");
+      model_.provenance.ignored.push_back({.tensor = tensor->name,
+                                           .file = tensor->source->name(),
+                                           .reason = std::string(rule == nullptr ? "" : rule->reason)});
+    }
+    return absl::OkStatus();
+  }
+
+  void fill_provenance(const arch::Description& description) {
+    model::Provenance& provenance = model_.provenance;
+    provenance.container = container_.kind;
+    provenance.architecture = architecture_.name;
+    provenance.files = container_.files;
+    provenance.notes = container_.notes;
+    provenance.notes.insert(provenance.notes.end(), description.notes.begin(), description.notes.end());
+  }
+
+  const Container& container_;
+  const TensorIndex& tensors_;
+  const arch::Architecture& architecture_;
+  std::set<const Tensor*> used_;
+  model::Model model_;
+};
+
+Status replace_template(const std::string& path, model::TextAssets& text) {
+  const SplitPath split = split_path(path);
+  TRY(auto source, read_text_if_present(*local_folder(split.folder), split.name, kTemplateBudgetBytes));
+  if (!source) return absl::NotFoundError(fmt::format("{}: expected a chat template, got no such file", path));
+  text.chat_templates["default"] = *std::move(source);
+  text.chat_template_source = path;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+StatusOr<model::Model> load_from(const FileSet& files, const std::string& focus, const LoadOptions& options) {
+  TRY(Container container, open_container(files, focus));
+  TRY(refuse_foreign_quantisation(container));
+  TRY(const arch::Architecture* architecture, arch::find_architecture(container.metadata));
+  TRY(const TensorIndex tensors, TensorIndex::build(container));
+  TRY(model::Model model, Loader(container, tensors, *architecture).build(options));
+  TRY(check_text(container.text, model.spec.vocabulary, model.provenance.notes));
+  model.text = std::move(container.text);
+  model.generation = std::move(container.generation);
+  model.provenance.path = focus.empty() ? files.name() : fmt::format("{}/{}", files.name(), focus);
+  if (options.chat_template_file) TRY(replace_template(*options.chat_template_file, model.text));
+  return model;
+}
+
+StatusOr<model::Model> load(const std::string& path, const LoadOptions& options) {
+  TRY(const PathKind kind, path_kind(path));
+  const bool folder = kind == PathKind::kFolder;
+  const SplitPath split = folder ? SplitPath{path, ""} : split_path(path);
+  const auto files = local_folder(split.folder);
+  TRY(model::Model model, load_from(*files, split.name, options));
+  model.provenance.path = path;
+  return model;
+}
+
+}  // namespace motley::ingest
