@@ -16,16 +16,18 @@ import numpy as np
 import exact_gguf
 
 
-def load_mlx(path, wide):
-    """-> the model; wide: every number that is not a packed code becomes float32."""
+def widen(model):
+    """Every number of the model that is not a packed code becomes float32."""
     import mlx.core as mx
     from mlx.utils import tree_map
+    model.update(tree_map(lambda p: p.astype(mx.float32) if mx.issubdtype(p.dtype, mx.floating) else p, model.parameters()))
+    return model
+
+
+def load_mlx(path, wide):
     from mlx_lm import load
     model, _ = load(path)
-    if wide:
-        widen = lambda p: p.astype(mx.float32) if mx.issubdtype(p.dtype, mx.floating) else p
-        model.update(tree_map(widen, model.parameters()))
-    return model
+    return widen(model) if wide else model
 
 
 def by_mlx(path, ids, wide=True):

@@ -21,6 +21,7 @@ import tiny_writers
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
 T = 64
 TOLERANCE = 1e-4  # transformers in float32 and float64 arithmetic differ by 1e-6 of the range
+SHOWS = 0.01      # a mistake must move some logit by more than this share of the range
 
 
 @dataclasses.dataclass
@@ -110,39 +111,61 @@ def representable(a, dtype):
 
 
 def by_transformers(folder, ids):
-    """-> logits, inverse frequencies, magnitude."""
+    """-> logits and the rotation that transformers used."""
     import torch
     from transformers import AutoModelForCausalLM
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     with torch.no_grad():
         logits = model(torch.tensor([ids])).logits[0].numpy()
     rotary = model.model.rotary_emb
-    return logits, rotary.inv_freq.double().numpy(), float(rotary.attention_scaling)
+    return logits, {"inverse_frequencies": rotary.inv_freq.double().numpy(), "magnitude": float(rotary.attention_scaling)}
 
 
-def by_numpy(case, weights, ids, frequencies, magnitude, interleaved):
+def by_numpy(case, weights, ids, **changes):
     w = {n.removesuffix(".weight"): a.astype(np.float64) for n, a in weights.items()}
-    return llama_math.forward(w, ids, layers=case.layers, heads=case.heads, kv_heads=case.kv_heads, eps=case.eps,
-                              inverse_frequencies=frequencies, interleaved=interleaved, window=case.window, magnitude=magnitude)
+    return llama_math.forward(w, ids, **{"layers": case.layers, "heads": case.heads, "kv_heads": case.kv_heads, "eps": case.eps,
+                                         "interleaved": False, "window": case.window, **changes})
 
 
-def check(case, weights, ids, logits, frequencies, magnitude):
+def check_frequencies(case, frequencies):
+    """Llama 3's rule as written in llama_math, which also makes rope_freqs of the GGUF, against transformers'."""
+    s = case.scaling
+    own = llama_math.plain_frequencies(case.head_dim, case.theta) / llama_math.llama3_divisors(
+        case.head_dim, case.theta, s["factor"], s["low_freq_factor"], s["high_freq_factor"],
+        s["original_max_position_embeddings"])
+    assert np.allclose(own, frequencies, rtol=1e-6), case.name
+
+
+def without(case, rotation):
+    """{what: the arguments of a forward pass that lacks it}."""
+    plain = {"inverse_frequencies": llama_math.plain_frequencies(case.head_dim, case.theta), "magnitude": 1.0}
+    result = {"norm eps": {**rotation, "eps": 1e-5}} if case.eps > 1e-5 else {}
+    if case.scaling:
+        result["scaling"] = plain
+    if case.scaling and rotation["magnitude"] != 1:
+        result["magnitude"] = {**rotation, "magnitude": 1.0}
+    if case.window:
+        result["window"] = {**rotation, "window": None}
+        result["window off by one"] = {**rotation, "window": case.window + 1}
+    return result
+
+
+def check(case, weights, ids, logits, rotation):
     """-> first position at which the wrong rotation shows."""
     span = logits.max() - logits.min()
+    off = lambda other: np.abs(other - logits).max(-1) / span
     if (case.scaling or {}).get("rope_type") == "llama3":
-        s = case.scaling
-        own = llama_math.plain_frequencies(case.head_dim, case.theta) / llama_math.llama3_divisors(
-            case.head_dim, case.theta, s["factor"], s["low_freq_factor"], s["high_freq_factor"],
-            s["original_max_position_embeddings"])
-        assert np.allclose(own, frequencies, rtol=1e-6), case.name
-    right = by_numpy(case, weights, ids, frequencies, magnitude, interleaved=False)
-    error = np.abs(right - logits).max() / span
+        check_frequencies(case, rotation["inverse_frequencies"])
+    error = off(by_numpy(case, weights, ids, **rotation)).max()
     assert error < 1e-5, f"{case.name}: transformers and float64 differ by {error} of the range"
-    wrong = np.abs(by_numpy(case, weights, ids, frequencies, magnitude, interleaved=True) - logits).max(-1) / span
-    first = int(np.argmax(wrong > 0.01))
-    print(f"{case.name:28s} range {span:6.2f}  float64 {error:.1e}  wrong rotation: position {first}, "
-          f"largest {wrong.max():.3f}, at 39 {wrong[:40].max():.3f}")
+    wrong = off(by_numpy(case, weights, ids, **rotation, interleaved=True))
+    first = int(np.argmax(wrong > SHOWS))
+    print(f"{case.name}: range {span:.2f}, float64 {error:.1e}, wrong rotation from position {first}, largest {wrong[:40].max():.3f}")
     assert 0 < first < 40, case.name
+    for what, arguments in without(case, rotation).items():
+        share = off(by_numpy(case, weights, ids, **arguments)).max()
+        print(f"    without the right {what}: {share:.4f} of the range")
+        assert share > SHOWS, f"{case.name}: {what} does not matter"
     return first
 
 
@@ -160,9 +183,9 @@ def make(case, seed):
     ids = [int(i) for i in rng.integers(3, case.vocab, T)]
     scratch = os.path.join(DATA, "models", "tiny", case.name + "-scratch")
     tiny_writers.write_hf(case, weights, scratch)
-    logits, frequencies, magnitude = by_transformers(scratch, ids)
+    logits, rotation = by_transformers(scratch, ids)
     shutil.rmtree(scratch)
-    first = check(case, weights, ids, logits, frequencies, magnitude)
+    first = check(case, weights, ids, logits, rotation)
     np.save(os.path.join(DATA, "reference", "tiny", case.name + ".npy"), logits.astype(np.float32))
     entries = []
     for kind in case.containers:
@@ -178,8 +201,7 @@ def make(case, seed):
 
 def main():
     for part in ("models", "reference"):
-        shutil.rmtree(os.path.join(DATA, part, "tiny"), ignore_errors=True)
-        os.makedirs(os.path.join(DATA, part, "tiny"))
+        os.makedirs(os.path.join(DATA, part, "tiny"), exist_ok=True)
     entries = [e for seed, case in enumerate(CASES) for e in make(case, 1000 + seed)]
     with open(os.path.join(DATA, "reference", "tiny", "cases.json"), "w", encoding="utf-8") as f:
         f.write("[\n" + ",\n".join(json.dumps(e) for e in entries) + "\n]\n")

@@ -3,7 +3,7 @@
 
     manifest.py             (no packages needed)
 
-The table of the small SmolLM2 checkpoints stands here; every tests/data/models/tiny/*/case.json adds one entry.
+The table of the small SmolLM2 checkpoints stands here; tests/data/reference/*/cases*.json add theirs.
 """
 import glob
 import json
@@ -45,9 +45,9 @@ def small_entry(name, file, container, reason, overrides):
 
 def main():
     entries = [small_entry(*row) for row in SMALL]
-    for case in sorted(glob.glob(os.path.join(DATA, "models", "tiny", "*", "case.json"))):
-        with open(case, encoding="utf-8") as f:
-            entries.append(json.load(f))
+    for cases in sorted(glob.glob(os.path.join(DATA, "reference", "*", "cases*.json"))):
+        with open(cases, encoding="utf-8") as f:
+            entries += json.load(f)
     for e in entries:
         for key in ("model", "logits"):
             assert os.path.exists(os.path.join(DATA, e[key])), e[key]

@@ -54,6 +54,12 @@ def write_json(folder, name, value):
         f.write("\n")
 
 
+def context_length(case):
+    """512, or what the scaling makes of its first context."""
+    s = case.scaling or {}
+    return int(s["factor"] * s["original_max_position_embeddings"]) if "original_max_position_embeddings" in s else 512
+
+
 def hf_config(case):
     """config.json as transformers 4 wrote it, or as transformers 5 does (rope_parameters, dtype)."""
     rope = case.scaling or {}
@@ -61,7 +67,7 @@ def hf_config(case):
         "architectures": ["MistralForCausalLM" if case.window else "LlamaForCausalLM"],
         "model_type": "mistral" if case.window else "llama", "hidden_act": "silu", "hidden_size": case.hidden,
         "intermediate_size": case.feed_forward, "num_hidden_layers": case.layers, "num_attention_heads": case.heads,
-        "num_key_value_heads": case.kv_heads, "vocab_size": case.vocab, "max_position_embeddings": 512,
+        "num_key_value_heads": case.kv_heads, "vocab_size": case.vocab, "max_position_embeddings": context_length(case),
         "rms_norm_eps": case.eps, "tie_word_embeddings": case.tied, "bos_token_id": 1, "eos_token_id": 2}
     if case.head_dim * case.heads != case.hidden:
         config["head_dim"] = case.head_dim
@@ -74,24 +80,33 @@ def hf_config(case):
     return {**config, "torch_dtype": case.dtype, "rope_theta": case.theta, "rope_scaling": case.scaling}
 
 
+def save_tensors(path, weights, dtype):
+    """One safetensors file; numpy has no bfloat16, so that one needs torch."""
+    if dtype == "bfloat16":
+        import torch
+        from safetensors.torch import save_file
+        tensors = {n: torch.from_numpy(w).to(torch.bfloat16) for n, w in weights.items()}
+    else:
+        from safetensors.numpy import save_file
+        tensors = {n: np.ascontiguousarray(w, dtype) for n, w in weights.items()}
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
 def write_hf(case, weights, folder):
     """One model.safetensors, or case.shards of them with an index."""
-    import torch
-    from safetensors.torch import save_file
     os.makedirs(folder, exist_ok=True)
     write_json(folder, "config.json", hf_config(case))
     write_json(folder, "tokenizer.json", tokenizer_json(case.vocab))
-    tensors = {n: torch.from_numpy(np.ascontiguousarray(w)).to(getattr(torch, case.dtype)) for n, w in weights.items()}
     if case.shards == 1:
-        save_file(tensors, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
+        save_tensors(os.path.join(folder, "model.safetensors"), weights, case.dtype)
         return
-    names, index = list(tensors), {}
+    names, index = list(weights), {}
     for s in range(case.shards):
         file = f"model-{s + 1:05d}-of-{case.shards:05d}.safetensors"
         part = names[s * len(names) // case.shards:(s + 1) * len(names) // case.shards]
-        save_file({n: tensors[n] for n in part}, os.path.join(folder, file), metadata={"format": "pt"})
+        save_tensors(os.path.join(folder, file), {n: weights[n] for n in part}, case.dtype)
         index.update({n: file for n in part})
-    total = sum(t.numel() * t.element_size() for t in tensors.values())
+    total = sum(w.size for w in weights.values()) * np.dtype(case.dtype).itemsize
     write_json(folder, "model.safetensors.index.json", {"metadata": {"total_size": total}, "weight_map": index})
 
 
@@ -106,7 +121,7 @@ def gguf_name(hf_name):
 def add_gguf_metadata(writer, case):
     writer.add_name(case.name)
     writer.add_block_count(case.layers)
-    writer.add_context_length(512)
+    writer.add_context_length(context_length(case))
     writer.add_embedding_length(case.hidden)
     writer.add_feed_forward_length(case.feed_forward)
     writer.add_head_count(case.heads)
