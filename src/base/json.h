@@ -21,6 +21,7 @@ class Json {
   using Array = std::vector<Json>;
   using Object = std::vector<std::pair<std::string, Json>>;  // in file order; keys are unique
 
+  // NOLINTBEGIN(google-explicit-constructor): what JSON can hold becomes a Json without being asked
   Json() = default;  // null
   Json(std::nullptr_t) {}
   Json(bool value) : value_(value) {}
@@ -36,6 +37,7 @@ class Json {
   Json(std::string value) : value_(std::move(value)) {}
   Json(Array value) : value_(std::move(value)) {}
   Json(Object value) : value_(std::move(value)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_number() const { return as_double().has_value(); }
