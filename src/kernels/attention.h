@@ -5,14 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/table.h"
+
 namespace motley::kernels {
 
 // Query rows that are scored together. Their scores over 512 keys are 48 KiB (they stay in L2), and a block of 16 keys
 // that was widened from f16 for them is used 24 times.
 inline constexpr uint32_t kAttentionRows = 24;
-// Room for 16 keys of 512 inputs, widened to f32.
-inline constexpr uint32_t kMaxHeadDim = 512;
-inline constexpr size_t kAttentionExtraFloats = size_t{16} * kMaxHeadDim + kAttentionRows;
+// Room for 16 keys, widened to f32, and for a sum of each row.
+inline constexpr size_t kAttentionKeyFloats = size_t{16} * AttentionArgs::kMaxHeadDim;
+inline constexpr size_t kAttentionExtraFloats = kAttentionKeyFloats + kAttentionRows;
 
 constexpr size_t round_up_16(size_t n) { return (n + 15) / 16 * 16; }
 

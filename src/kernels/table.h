@@ -69,12 +69,13 @@ struct PanelRange {
 //   out[d] = (fma chain over t in order from 0 of p[t] * V[t][d]) / l.
 struct AttentionArgs {
   static constexpr uint32_t kPageTokens = 64;
-  const float* queries = nullptr;  // [rows, D], row r at queries + r*query_stride
+  static constexpr uint32_t kMaxHeadDim = 512;  // the scratch has room for no more
+  const float* queries = nullptr;               // [rows, D], row r at queries + r*query_stride
   size_t query_stride = 0;
   const uint32_t* begin = nullptr;  // [rows]
   const uint32_t* end = nullptr;    // [rows], > begin
   uint32_t rows = 0;
-  uint32_t head_dim = 0;  // D, a multiple of 2
+  uint32_t head_dim = 0;  // D, a multiple of 2, at most kMaxHeadDim
   float scale = 0;
   DType kv_dtype = DType::kF32;                 // kF32 or kF16
   const std::byte* const* key_pages = nullptr;  // [ceil(max end / kPageTokens)]

@@ -1,0 +1,442 @@
+// Integer matmul with AVX2: u8 codes times s8 activations by vpmaddubsw, as many int16 sums as the bit width allows,
+// then vpmaddwd. Two ways to the same bits. Up to kDirectTokens tokens the codes are unpacked in registers and every
+// weight is read once. More tokens meet a block of the panel that was unpacked into the L1 cache, so that unpacking
+// costs next to nothing.
+#if defined(__x86_64__)
+#include <algorithm>
+
+#include "kernels/x86_avx2_codes.h"
+
+namespace motley::kernels::avx2 {
+namespace {
+
+// A tile of 4 tokens x 16 rows has 8 int16 accumulators; with two code vectors and one of activations it fits 16
+// registers.
+constexpr uint32_t kTileTokens = 4;
+constexpr uint32_t kDirectTokens = 4;
+// Inputs of a block: 4 KiB of unpacked codes, with 1 KiB of activations a tile and the sums of kBlockTokens tokens (8
+// KiB) in a 32 KiB L1. One super block of Q6_K.
+constexpr uint32_t kBlockCols = 256;
+constexpr uint32_t kBlockTokens = 128;
+// A part is what shares one weight scale and one activation scale: 32 or 64 inputs.
+constexpr uint32_t kBlockParts = kBlockCols / 32;
+
+struct Shape {
+  PanelFormat format;
+  uint32_t part_cols = 0;
+  uint32_t group_bytes = 0;      // of a panel's block: one group, or one super block
+  uint32_t parts_per_group = 0;  // in such a block
+  uint32_t scales_at = 0, biases_at = 0;
+  int32_t offset = 0;  // what the integer sums still lack: minus offset * sum of the part's activations
+  bool biased = false;
+};
+
+Shape shape_of(const PanelFormat& format) {
+  Shape shape;
+  shape.format = format;
+  shape.part_cols = format.activation_group();
+  if (format.kind == PanelKind::kQ6_K) {
+    shape.group_bytes = kSuperBytes;
+    shape.parts_per_group = kSuperBlockCols / shape.part_cols;
+    return shape;
+  }
+  const IntegerBlock layout = integer_block(format);
+  shape.group_bytes = layout.bytes;
+  shape.parts_per_group = format.group_size / shape.part_cols;
+  shape.scales_at = layout.scales_at;
+  shape.biases_at = layout.biases_at;
+  shape.biased = format.offset == PanelFormat::Offset::kBiases;
+  // The integer kernel reads 8-bit codes as code - 128, to fit vpmaddubsw.
+  shape.offset = format.zero_point - (format.bits == 8 ? 128 : 0);
+  return shape;
+}
+
+// One block of one panel, made ready for any number of tiles.
+struct Block {
+  uint32_t parts = 0;
+  uint32_t chunks_per_part = 0;
+  const std::byte* codes[kBlockParts];  // of each part: in the panel, or in `unpacked`
+  alignas(64) float scales[kBlockParts][kPanelRows];
+  alignas(64) float biases[kBlockParts][kPanelRows];
+  // Q6_K: int8 scales as factors of vpmaddwd: a group's scale twice, and both scales of a part side by side.
+  alignas(64) int32_t group_factors[kSuperGroups][kPanelRows];
+  alignas(64) int32_t part_factors[kBlockParts][kPanelRows];
+  alignas(64) std::byte unpacked[kBlockCols * kPanelRows];
+};
+
+struct Tile {
+  const Shape& shape;
+  const Block& block;
+  const int8_t* codes;  // of the first token at the block's first input
+  size_t codes_stride;
+  const float* scales;  // of the first token at the block's first part
+  size_t scales_stride;
+  const int32_t (*offsets)[kBlockParts];
+  const float (*scaled_sums)[kBlockParts];
+  float* y;  // [tokens][16]
+};
+
+}  // namespace
+
+MOTLEY_TARGET_BEGIN(MOTLEY_AVX2_FEATURES)
+namespace {
+
+// Quads whose pair sums (2 * largest code * 127) may be added in int16.
+template <int kBits>
+constexpr int kSafeQuads = kBits <= 4   ? 8
+                           : kBits == 5 ? 4
+                           : kBits == 6 ? 2
+                                        : 1;
+
+// Where the codes of a part come from: the panel itself, or the unpacked block (64 bytes a quad).
+template <int kBits>
+struct PackedCodes {
+  static MOTLEY_INLINE __m256i quad(const std::byte* part, uint32_t chunk, int half, int q) {
+    return quad_codes<kBits>(part + chunk * chunk_bytes(kBits) + 32 * half, q);
+  }
+};
+struct UnpackedCodes {
+  static MOTLEY_INLINE __m256i quad(const std::byte* part, uint32_t chunk, int half, int q) {
+    return load_bytes(part + (chunk * kQuadsPerChunk + static_cast<uint32_t>(q)) * kVectorBytes + 32 * half);
+  }
+};
+
+// Four products of each row, as int16 pair sums. 8-bit codes are signed here: |w| times x with the sign of w, at most 2
+// * 128 * 127.
+template <int kBits>
+MOTLEY_INLINE __m256i pair_sums(__m256i codes, __m256i x) {
+  if constexpr (kBits != 8) return _mm256_maddubs_epi16(codes, x);
+  const __m256i w = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
+  return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+}
+
+// gcc turns a chain of integer vector sums into a tree whose leaves do not fit the registers (and then prefill runs at
+// a third of the speed); the empty statement hides the sum from it.
+MOTLEY_INLINE __m256i add_in_order(__m256i a, __m256i b) {
+  __m256i sum = _mm256_add_epi16(a, b);
+  __asm__("" : "+x"(sum));
+  return sum;
+}
+
+template <int kTokens>
+struct Sums {
+  __m256i of[2][kTokens];  // [half of the rows][token], int32
+};
+
+// int16 sums of kSafeQuads quads from `first`.
+template <int kBits, typename Codes, int kTokens>
+MOTLEY_INLINE void run_of_quads(const Tile& tile, const std::byte* part, const int8_t* x, uint32_t chunk, int first,
+                                Sums<kTokens>& run) {
+  MOTLEY_UNROLL
+  for (int q = 0; q < kSafeQuads<kBits>; ++q) {
+    const __m256i w0 = Codes::quad(part, chunk, 0, first + q), w1 = Codes::quad(part, chunk, 1, first + q);
+    MOTLEY_UNROLL
+    for (int t = 0; t < kTokens; ++t) {
+      const __m256i four =
+          broadcast4(x + static_cast<size_t>(t) * tile.codes_stride + chunk * kChunkCols + 4 * (first + q));
+      const __m256i p0 = pair_sums<kBits>(w0, four), p1 = pair_sums<kBits>(w1, four);
+      run.of[0][t] = q == 0 ? p0 : add_in_order(run.of[0][t], p0);
+      run.of[1][t] = q == 0 ? p1 : add_in_order(run.of[1][t], p1);
+    }
+  }
+}
+
+template <int kTokens>
+MOTLEY_INLINE void fold(const Sums<kTokens>& run, __m256i factors0, __m256i factors1, Sums<kTokens>& sums) {
+  MOTLEY_UNROLL
+  for (int t = 0; t < kTokens; ++t) {
+    sums.of[0][t] = _mm256_add_epi32(sums.of[0][t], _mm256_madd_epi16(run.of[0][t], factors0));
+    sums.of[1][t] = _mm256_add_epi32(sums.of[1][t], _mm256_madd_epi16(run.of[1][t], factors1));
+  }
+}
+
+template <int kTokens>
+MOTLEY_INLINE void clear(Sums<kTokens>& sums) {
+  MOTLEY_UNROLL
+  for (int t = 0; t < kTokens; ++t) sums.of[0][t] = sums.of[1][t] = _mm256_setzero_si256();
+}
+
+// sum of code * xq over a part.
+template <int kBits, typename Codes, int kTokens>
+MOTLEY_INLINE void dot(const Tile& tile, const std::byte* part, const int8_t* x, Sums<kTokens>& sums) {
+  const __m256i ones = _mm256_set1_epi16(1);
+  clear(sums);
+  for (uint32_t chunk = 0; chunk < tile.block.chunks_per_part; ++chunk) {
+    MOTLEY_UNROLL
+    for (int first = 0; first < static_cast<int>(kQuadsPerChunk); first += kSafeQuads<kBits>) {
+      Sums<kTokens> run;
+      run_of_quads<kBits, Codes>(tile, part, x, chunk, first, run);
+      fold(run, ones, ones, sums);
+    }
+  }
+}
+
+// The same over a part of Q6_K, each group of 16 times its scale: vpmaddwd multiplies by it for nothing.
+template <typename Codes, int kTokens>
+MOTLEY_INLINE void scaled_dot(const Tile& tile, const std::byte* part, const int8_t* x,
+                              const int32_t (*factors)[kPanelRows], Sums<kTokens>& sums) {
+  clear(sums);
+  MOTLEY_UNROLL
+  for (int first = 0; first < static_cast<int>(kQuadsPerChunk); first += kSafeQuads<6>) {
+    Sums<kTokens> run;
+    run_of_quads<6, Codes>(tile, part, x, 0, first, run);
+    fold(run, load_bytes(factors[first / 4]), load_bytes(factors[first / 4] + 8), sums);
+  }
+}
+
+// The sums less 32 * (s0 * h0 + s1 * h1).
+template <int kTokens>
+MOTLEY_INLINE void subtract_halves(const Tile& tile, uint32_t part, Sums<kTokens>& sums) {
+  MOTLEY_UNROLL
+  for (int t = 0; t < kTokens; ++t) {
+    const __m256i halves = _mm256_set1_epi32(tile.offsets[t][part]);
+    MOTLEY_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      const __m256i product = _mm256_madd_epi16(load_bytes(tile.block.part_factors[part] + 8 * half), halves);
+      sums.of[half][t] = _mm256_sub_epi32(sums.of[half][t], _mm256_slli_epi32(product, 5));
+    }
+  }
+}
+
+template <int kTokens>
+MOTLEY_INLINE void subtract_offsets(const Tile& tile, uint32_t part, Sums<kTokens>& sums) {
+  if (tile.shape.offset == 0) return;
+  MOTLEY_UNROLL
+  for (int t = 0; t < kTokens; ++t) {
+    const __m256i offset = _mm256_set1_epi32(tile.offsets[t][part]);
+    sums.of[0][t] = _mm256_sub_epi32(sums.of[0][t], offset);
+    sums.of[1][t] = _mm256_sub_epi32(sums.of[1][t], offset);
+  }
+}
+
+// y = fma(f32(i) * scale, xscale, y), then with biases y = fma(bias, xscale * sum, y).
+template <int kTokens>
+MOTLEY_INLINE void accumulate(const Tile& tile, uint32_t part, const Sums<kTokens>& sums) {
+  MOTLEY_UNROLL
+  for (int t = 0; t < kTokens; ++t) {
+    const __m256 xscale = _mm256_set1_ps(tile.scales[static_cast<size_t>(t) * tile.scales_stride + part]);
+    const __m256 scaled_sum = _mm256_set1_ps(tile.scaled_sums[t][part]);
+    MOTLEY_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      float* y = tile.y + 16 * t + 8 * half;
+      const __m256 scaled =
+          _mm256_mul_ps(_mm256_cvtepi32_ps(sums.of[half][t]), _mm256_load_ps(tile.block.scales[part] + 8 * half));
+      __m256 sum = _mm256_fmadd_ps(scaled, xscale, _mm256_load_ps(y));
+      if (tile.shape.biased) sum = _mm256_fmadd_ps(_mm256_load_ps(tile.block.biases[part] + 8 * half), scaled_sum, sum);
+      _mm256_store_ps(y, sum);
+    }
+  }
+}
+
+template <int kBits, typename Codes, int kTokens>
+void integer_tile(const Tile& tile) {
+  for (uint32_t part = 0; part < tile.block.parts; ++part) {
+    Sums<kTokens> sums;
+    dot<kBits, Codes>(tile, tile.block.codes[part], tile.codes + part * tile.shape.part_cols, sums);
+    subtract_offsets(tile, part, sums);
+    accumulate(tile, part, sums);
+  }
+}
+
+template <typename Codes, int kTokens>
+void super_tile(const Tile& tile) {
+  for (uint32_t part = 0; part < tile.block.parts; ++part) {
+    Sums<kTokens> sums;
+    scaled_dot<Codes>(tile, tile.block.codes[part], tile.codes + part * 32, tile.block.group_factors + 2 * part, sums);
+    subtract_halves(tile, part, sums);
+    accumulate(tile, part, sums);
+  }
+}
+
+template <int kBits>
+void unpack(const std::byte* part, uint32_t chunks, std::byte* out) {
+  for (uint32_t chunk = 0; chunk < chunks; ++chunk, part += chunk_bytes(kBits)) MOTLEY_UNROLL
+  for (int q = 0; q < static_cast<int>(kQuadsPerChunk); ++q, out += kVectorBytes) {
+    store_bytes(out, quad_codes<kBits>(part, q));
+    store_bytes(out + 32, quad_codes<kBits>(part + 32, q));
+  }
+}
+
+MOTLEY_INLINE void widen_rows(DType dtype, const std::byte* from, float* to) {
+  _mm256_store_ps(to, load_floats(dtype, from, 0));
+  _mm256_store_ps(to + 8, load_floats(dtype, from, 1));
+}
+
+// Factors of vpmaddwd from the int8 scales of a super block.
+void prepare_factors(const std::byte* scales, Block& block) {
+  const __m256i low_half = _mm256_set1_epi32(0xffff);
+  for (uint32_t part = 0; part < kBlockParts; ++part)
+    for (uint32_t half = 0; half < 2; ++half) {
+      const std::byte* at = scales + 2 * part * kPanelRows + 8 * half;
+      const __m256i s0 = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at)));
+      const __m256i s1 = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + kPanelRows)));
+      const __m256i low0 = _mm256_and_si256(s0, low_half), low1 = _mm256_and_si256(s1, low_half);
+      const __m256i high0 = _mm256_slli_epi32(s0, 16), high1 = _mm256_slli_epi32(s1, 16);
+      store_bytes(block.group_factors[2 * part] + 8 * half, _mm256_or_si256(low0, high0));
+      store_bytes(block.group_factors[2 * part + 1] + 8 * half, _mm256_or_si256(low1, high1));
+      store_bytes(block.part_factors[part] + 8 * half, _mm256_or_si256(low0, high1));
+    }
+}
+
+// Parts [first, first + block.parts) of the panel's groups, which begin at `group`.
+void prepare_scales(const Shape& shape, const std::byte* group, Block& block) {
+  for (uint32_t part = 0; part < block.parts; ++part) {
+    const std::byte* at = group + part / shape.parts_per_group * shape.group_bytes;
+    if (shape.format.kind == PanelKind::kQ6_K) {
+      widen_rows(DType::kF16, at + kSuperScaleAt, block.scales[part]);
+      continue;
+    }
+    widen_rows(shape.format.dtype, at + shape.scales_at, block.scales[part]);
+    if (shape.biased) widen_rows(shape.format.dtype, at + shape.biases_at, block.biases[part]);
+  }
+  if (shape.format.kind == PanelKind::kQ6_K) prepare_factors(group + kSuperScalesAt, block);
+}
+
+// For `parts` parts of one token from `at`: offset * sum and scale * sum, or for Q6_K the sums of both halves side by
+// side.
+void prepare_token(const Shape& shape, const QuantizedRows& x, size_t at, uint32_t parts, int32_t* offsets,
+                   float* scaled_sums) {
+  if (shape.format.kind == PanelKind::kQ6_K) {
+    for (uint32_t part = 0; part < parts; ++part) {
+      const uint32_t h0 = static_cast<uint32_t>(x.half_sums[2 * (at + part)]) & 0xffffu;
+      offsets[part] = static_cast<int32_t>(h0 | static_cast<uint32_t>(x.half_sums[2 * (at + part) + 1]) << 16);
+    }
+    return;
+  }
+  uint32_t part = 0;
+  for (; part + 4 <= parts; part += 4) {
+    const __m128i sums = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x.sums + at + part));
+    const __m128i products = _mm_mullo_epi32(sums, _mm_set1_epi32(shape.offset));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(offsets + part), products);
+    _mm_storeu_ps(scaled_sums + part, _mm_mul_ps(_mm_loadu_ps(x.scales + at + part), _mm_cvtepi32_ps(sums)));
+  }
+  for (; part < parts; ++part) {
+    offsets[part] = shape.offset * x.sums[at + part];
+    scaled_sums[part] = x.scales[at + part] * static_cast<float>(x.sums[at + part]);
+  }
+}
+
+// --- choosing the code for a width and a number of tokens
+// ---------------------------------------------------------------------
+
+using TileFunction = void (*)(const Tile&);
+using UnpackFunction = void (*)(const std::byte*, uint32_t, std::byte*);
+
+struct Functions {
+  UnpackFunction unpack;
+  TileFunction direct[kTileTokens], unpacked[kTileTokens];
+};
+
+template <int kBits>
+constexpr Functions kIntegerFunctions = {
+    unpack<kBits>,
+    {integer_tile<kBits, PackedCodes<kBits>, 1>, integer_tile<kBits, PackedCodes<kBits>, 2>,
+     integer_tile<kBits, PackedCodes<kBits>, 3>, integer_tile<kBits, PackedCodes<kBits>, 4>},
+    {integer_tile<kBits, UnpackedCodes, 1>, integer_tile<kBits, UnpackedCodes, 2>,
+     integer_tile<kBits, UnpackedCodes, 3>, integer_tile<kBits, UnpackedCodes, 4>}};
+
+constexpr Functions kSuperFunctions = {unpack<6>,
+                                       {super_tile<PackedCodes<6>, 1>, super_tile<PackedCodes<6>, 2>,
+                                        super_tile<PackedCodes<6>, 3>, super_tile<PackedCodes<6>, 4>},
+                                       {super_tile<UnpackedCodes, 1>, super_tile<UnpackedCodes, 2>,
+                                        super_tile<UnpackedCodes, 3>, super_tile<UnpackedCodes, 4>}};
+
+}  // namespace
+MOTLEY_TARGET_END
+
+namespace {
+
+const Functions& functions_of(const PanelFormat& format) {
+  if (format.kind == PanelKind::kQ6_K) return kSuperFunctions;
+  switch (format.bits) {
+    case 2:
+      return kIntegerFunctions<2>;
+    case 3:
+      return kIntegerFunctions<3>;
+    case 4:
+      return kIntegerFunctions<4>;
+    case 5:
+      return kIntegerFunctions<5>;
+    case 6:
+      return kIntegerFunctions<6>;
+    default:
+      return kIntegerFunctions<8>;
+  }
+}
+
+// Tokens [first, first + count) against one panel.
+struct Job {
+  const Shape& shape;
+  const Functions& functions;
+  const PanelMatrix& w;
+  const QuantizedRows& x;
+  uint32_t first, count;
+};
+
+void point_at_codes(const Job& job, const std::byte* group, Block& block) {
+  const uint32_t part_bytes = block.chunks_per_part * chunk_bytes(job.shape.format.bits);
+  for (uint32_t part = 0; part < block.parts; ++part) {
+    const uint32_t in_group = part % job.shape.parts_per_group;
+    block.codes[part] = group + part / job.shape.parts_per_group * job.shape.group_bytes + in_group * part_bytes;
+    if (job.count <= kDirectTokens) continue;
+    std::byte* unpacked = block.unpacked + part * job.shape.part_cols * kPanelRows;
+    job.functions.unpack(block.codes[part], block.chunks_per_part, unpacked);
+    block.codes[part] = unpacked;
+  }
+}
+
+// Adds a block's inputs from column `begin` to y[token][16].
+void add_block(const Job& job, const Block& block, uint64_t begin, float* y) {
+  const auto& tiles = job.count <= kDirectTokens ? job.functions.direct : job.functions.unpacked;
+  const size_t row_parts = job.w.cols / job.shape.part_cols;
+  for (uint32_t t = 0; t < job.count; t += kTileTokens) {
+    int32_t offsets[kTileTokens][kBlockParts];
+    float scaled_sums[kTileTokens][kBlockParts];
+    const uint32_t tokens = std::min(kTileTokens, job.count - t);
+    const size_t token = job.first + t, at = token * row_parts + begin / job.shape.part_cols;
+    for (uint32_t i = 0; i < tokens; ++i)
+      prepare_token(job.shape, job.x, at + i * row_parts, block.parts, offsets[i], scaled_sums[i]);
+    tiles[tokens - 1]({.shape = job.shape,
+                       .block = block,
+                       .codes = job.x.codes + token * job.w.cols + begin,
+                       .codes_stride = job.w.cols,
+                       .scales = job.x.scales + at,
+                       .scales_stride = row_parts,
+                       .offsets = offsets,
+                       .scaled_sums = scaled_sums,
+                       .y = y + 16 * t});
+  }
+}
+
+void run_panel(const Job& job, uint64_t panel, const OutputRows& out) {
+  alignas(64) float y[kBlockTokens * kPanelRows];
+  std::memset(y, 0, job.count * kPanelRows * sizeof(float));
+  Block block;
+  block.chunks_per_part = job.shape.part_cols / kChunkCols;
+  const std::byte* group = job.w.panel(panel);
+  const uint32_t group_cols = job.shape.parts_per_group * job.shape.part_cols;
+  for (uint64_t begin = 0; begin < job.w.cols; begin += kBlockCols) {
+    const auto cols = static_cast<uint32_t>(std::min<uint64_t>(kBlockCols, job.w.cols - begin));
+    block.parts = cols / job.shape.part_cols;
+    prepare_scales(job.shape, group, block);
+    point_at_codes(job, group, block);
+    add_block(job, block, begin, y);
+    group += cols / group_cols * job.shape.group_bytes;
+  }
+  const uint64_t row = panel * kPanelRows, rows = std::min<uint64_t>(kPanelRows, job.w.rows - row);
+  for (uint32_t t = 0; t < job.count; ++t)
+    std::memcpy(out.data + (job.first + t) * out.stride + row, y + kPanelRows * t, rows * sizeof(float));
+}
+
+}  // namespace
+
+void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
+  const Shape shape = shape_of(w.format);
+  const Functions& functions = functions_of(w.format);
+  for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
+    for (uint32_t t = 0; t < x.tokens; t += kBlockTokens)
+      run_panel({shape, functions, w, x, t, std::min(kBlockTokens, x.tokens - t)}, panel, y);
+}
+
+}  // namespace motley::kernels::avx2
+#endif
