@@ -1,0 +1,210 @@
+#include "app/inspect_report.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "fmt/ranges.h"
+
+namespace motley::app {
+namespace {
+
+// The values of a description, with something to show for what is not there.
+const Json& at(const Json& object, std::string_view key) {
+  static const Json nothing;
+  const Json* found = object.find_value(key);
+  return found == nullptr ? nothing : *found;
+}
+
+const Json::Array& items(const Json& object, std::string_view key) {
+  static const Json::Array none;
+  const Json::Array* found = at(object, key).as_array();
+  return found == nullptr ? none : *found;
+}
+
+std::string text(const Json& value) {
+  if (const std::string* string = value.as_string()) return *string;
+  if (const auto integer = value.as_int()) return fmt::format("{}", *integer);
+  if (const auto real = value.as_double()) return fmt::format("{:.6g}", *real);
+  if (const auto boolean = value.as_bool()) return *boolean ? "yes" : "no";
+  return value.is_null() ? "-" : value.dump();
+}
+
+std::string text(const Json& object, std::string_view key) { return text(at(object, key)); }
+
+std::string size_text(const Json& bytes) {
+  const double size = bytes.as_double().value_or(0);
+  if (size >= 1e9) return fmt::format("{:.2f} GB", size / 1e9);
+  if (size >= 1e6) return fmt::format("{:.2f} MB", size / 1e6);
+  if (size >= 1e3) return fmt::format("{:.2f} kB", size / 1e3);
+  return fmt::format("{:.0f} bytes", size);
+}
+
+// Columns as wide as their widest cell: the first ones begin at the left, numbers end at the right.
+class Table {
+ public:
+  explicit Table(size_t left_columns) : left_columns_(left_columns) {}
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+  std::string render(std::string_view indent) const {
+    std::vector<size_t> widths;
+    for (const auto& row : rows_) {
+      widths.resize(std::max(widths.size(), row.size()));
+      for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    }
+    std::string result;
+    for (const auto& row : rows_) {
+      std::string line(indent);
+      for (size_t i = 0; i < row.size(); ++i)
+        line +=
+            i < left_columns_ ? fmt::format("{:<{}}  ", row[i], widths[i]) : fmt::format("{:>{}}  ", row[i], widths[i]);
+      line.erase(line.find_last_not_of(' ') + 1);
+      result += line + "\n";
+    }
+    return result;
+  }
+
+ private:
+  size_t left_columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string entry(std::string_view name, std::string_view value) { return fmt::format("{:<14}{}\n", name, value); }
+
+std::string rope_text(const Json& rope) {
+  if (rope.is_null()) return "no rotation";
+  std::string result = fmt::format("rotation with theta {}, {} of each head, {} pairs", text(rope, "theta"),
+                                   text(rope, "rotary_dims"), text(rope, "pairs"));
+  const Json& scaling = at(rope, "scaling");
+  if (scaling.is_null()) return result;
+  result += fmt::format(", {} scaling", text(scaling, "kind"));
+  if (!at(scaling, "factor").is_null()) result += " by " + text(scaling, "factor");
+  return result;
+}
+
+std::string layer_group(const Json& group) {
+  const Json& mixer = at(group, "mixer");
+  const Json& dense = at(group, "feed_forward");
+  std::string lines = entry(fmt::format("  {}-{}", text(group, "first_layer"), text(group, "last_layer")),
+                            fmt::format("{}, {} heads, {} KV heads, of {} each{}", text(mixer, "kind"),
+                                        text(mixer, "heads"), text(mixer, "kv_heads"), text(mixer, "head_dim"),
+                                        at(mixer, "window").is_null() ? "" : ", window of " + text(mixer, "window")));
+  lines += entry("", rope_text(at(mixer, "rope")));
+  lines += entry("", fmt::format("{} feed-forward of width {} ({}), norm eps {}", text(dense, "kind"),
+                                 text(dense, "width"), text(dense, "activation"), text(group, "norm_eps")));
+  return lines;
+}
+
+std::string network(const Json& spec) {
+  std::string result = entry("network", fmt::format("{} layers, hidden {}, vocabulary {}, context {} tokens, {} head",
+                                                    text(spec, "layer_count"), text(spec, "hidden"),
+                                                    text(spec, "vocabulary"), text(spec, "context_tokens"),
+                                                    at(spec, "tied_head").as_bool() == true ? "tied" : "separate"));
+  for (const Json& group : items(spec, "layers")) result += layer_group(group);
+  return result;
+}
+
+std::string storage(const Json& description) {
+  Table table(2);
+  table.add({"role", "format", "tensors", "weights", "bytes", "bits/weight"});
+  for (const Json& row : items(description, "storage"))
+    table.add({text(row, "role"), text(row, "format"), text(row, "tensors"), text(row, "weights"), text(row, "bytes"),
+               fmt::format("{:.3f}", at(row, "bits_per_weight").as_double().value_or(0))});
+  return "\nstorage\n" + table.render("  ");
+}
+
+// "0-29: 2.10 MB each", runs of equal layers together.
+std::string layer_bytes(const Json::Array& layers) {
+  std::vector<std::string> runs;
+  for (size_t first = 0; first < layers.size();) {
+    size_t last = first;
+    while (last + 1 < layers.size() && layers[last + 1].as_uint() == layers[first].as_uint()) ++last;
+    runs.push_back(fmt::format("{}-{}: {} each", first, last, size_text(layers[first])));
+    first = last + 1;
+  }
+  return fmt::format("{}", fmt::join(runs, ", "));
+}
+
+std::string bytes(const Json& description) {
+  const Json& sums = at(description, "bytes");
+  const Json& kv = at(description, "kv_bytes_per_token");
+  const bool tied = at(at(description, "spec"), "tied_head").as_bool() == true;
+  return "\nbytes\n" +
+         entry("  total", fmt::format("{} ({:.3f} bits a weight)", size_text(at(sums, "total")),
+                                      at(sums, "bits_per_weight").as_double().value_or(0))) +
+         entry("  embedding", size_text(at(sums, "embedding"))) +
+         entry("  layers", layer_bytes(items(sums, "layers"))) +
+         entry("  head", tied ? "the embedding" : size_text(at(sums, "head"))) +
+         entry("  KV cache", fmt::format("{} bytes a token in f16, {} in f32", text(kv, "f16"), text(kv, "f32")));
+}
+
+std::string text_side(const Json& assets) {
+  const Json& tokenizer = at(assets, "tokenizer");
+  std::vector<std::string> templates, ends;
+  for (const Json& name : items(assets, "chat_templates")) templates.push_back(text(name));
+  for (const Json& end : items(assets, "end_tokens"))
+    ends.push_back(fmt::format("{} ({})", text(end, "id"), text(end, "source")));
+  return "\ntext\n" +
+         entry("  tokenizer", tokenizer.is_null()
+                                  ? "missing"
+                                  : fmt::format("{}, {} tokens ({})", text(tokenizer, "kind"),
+                                                text(tokenizer, "vocabulary"), text(tokenizer, "source"))) +
+         entry("  chat", templates.empty() ? "no template"
+                                           : fmt::format("template {} ({})", fmt::join(templates, ", "),
+                                                         text(assets, "chat_template_source"))) +
+         entry("  BOS",
+               fmt::format("{}, added to plain prompts: {}", text(assets, "bos_token"), text(assets, "add_bos"))) +
+         entry("  ends with", ends.empty() ? "no token" : fmt::format("{}", fmt::join(ends, ", ")));
+}
+
+std::string generation(const Json& defaults) {
+  std::vector<std::string> words;
+  for (const auto& [key, value] : *defaults.as_object())
+    if (key != "source" && !value.is_null()) words.push_back(key + " " + text(value));
+  return entry("  sampling", words.empty() ? "nothing recommended"
+                                           : fmt::format("{} ({})", fmt::join(words, ", "), text(defaults, "source")));
+}
+
+std::string lines_of(std::string_view title, const Json::Array& lines) {
+  if (lines.empty()) return "";
+  std::string result = fmt::format("\n{}\n", title);
+  for (const Json& line : lines) result += "  " + text(line) + "\n";
+  return result;
+}
+
+std::string unused(const Json& description) {
+  if (items(description, "ignored").empty()) return "";
+  Table table(2);
+  for (const Json& row : items(description, "ignored")) table.add({text(row, "tensor"), text(row, "reason")});
+  return "\nnot used\n" + table.render("  ");
+}
+
+std::string tensors(const Json& description) {
+  if (at(description, "tensors").is_null()) return "";
+  Table table(3);
+  table.add({"role", "tensor", "format", "rows", "columns", "bytes"});
+  for (const Json& row : items(description, "tensors")) {
+    const Json::Array& shape = items(row, "shape");
+    table.add({text(row, "role"), text(row, "tensor"), text(row, "format"), text(shape.at(0)), text(shape.at(1)),
+               text(row, "bytes")});
+  }
+  return "\ntensors\n" + table.render("  ");
+}
+
+std::string file_names(const Json& description) {
+  std::vector<std::string> names;
+  for (const Json& name : items(description, "files")) names.push_back(text(name));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string inspect_report(const Json& description) {
+  return entry("model", text(description, "path")) +
+         entry("container", fmt::format("{} ({})", text(description, "container"), file_names(description))) +
+         entry("architecture", text(description, "architecture")) + network(at(description, "spec")) +
+         storage(description) + bytes(description) + text_side(at(description, "text")) +
+         generation(at(description, "generation")) + lines_of("overrides", items(description, "overrides")) +
+         lines_of("notes", items(description, "notes")) + unused(description) + tensors(description);
+}
+
+}  // namespace motley::app
