@@ -1,6 +1,6 @@
 // Typed access to a configuration that remembers what was read, so that nothing in it goes unread by accident:
 // afterwards every other key must be known to be inert, be at the value that changes nothing, or be reported.
-// docs/decisions/0001 says why.
+// docs/decisions/configuration-keys.md says why.
 #pragma once
 
 #include <cstdint>

@@ -21,15 +21,15 @@ constexpr auto kInertKeys = std::to_array<std::string_view>(
      "task_specific_params", "num_labels", "model_name", "tokenizer_class", "use_flash_attention*",
      "_flash_attn_2_enabled", "use_fused_*", "torchscript", "tf_legacy_loss", "transformers_weights",
      // training
-     "attention_dropout", "hidden_dropout*", "attn_pdrop", "resid_pdrop", "embd_pdrop", "dropout", "initializer_range",
-     "gradient_checkpointing", "use_cache", "pretraining_tp", "output_attentions", "output_hidden_states",
-     "return_dict", "use_return_dict", "chunk_size_feed_forward", "pruned_heads", "z_loss*", "rms_norm_fused",
-     "neftune_noise_alpha",
+     "*dropout*", "attn_pdrop", "resid_pdrop", "embd_pdrop", "initializer_range", "gradient_checkpointing", "use_cache",
+     "pretraining_tp", "output_attentions", "output_hidden_states", "return_dict", "use_return_dict",
+     "chunk_size_feed_forward", "pruned_heads", "z_loss*", "rms_norm_fused", "neftune_noise_alpha",
      // text and generation
      "bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "decoder_start_token_id", "prefix",
-     "suffix", "max_length", "min_length", "temperature", "top_k", "top_p",
+     "suffix", "max_length", "min_length", "temperature", "top_k", "top_p", "typical_p", "num_beams", "num_beam_groups",
+     "length_penalty", "diversity_penalty", "repetition_penalty", "num_return_sequences", "do_sample", "early_stopping",
      // storage, read by ingest
-     "quantization", "quantization_config", "sparsity_config"});
+     "quantization", "quantization_config"});
 
 constexpr std::array kNeutralKeys = {NeutralKey{"attention_multiplier", 0},
                                      NeutralKey{"embedding_multiplier", 1},
@@ -138,7 +138,7 @@ Status read_window(ConfigReader& config, bool mistral, Description& out) {
   return absl::OkStatus();
 }
 
-// The flag decides; without one, whether there is a head (docs/decisions/0002).
+// The flag decides; without one, whether there is a head (docs/decisions/loading.md).
 StatusOr<bool> read_tied(ConfigReader& config, const Metadata& metadata, const Catalogue& tensors) {
   TRY(const auto inner, config.flag("tie_word_embeddings"));
   if (inner) return *inner;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_join.h"
+#include "ingest/layout.h"
 
 namespace motley::ingest {
 namespace containers {
@@ -45,6 +46,18 @@ std::string describe_unknown(const ByteSource& source) {
   std::string hex;
   for (const char c : bytes.substr(0, kShownBytes)) hex += fmt::format(" {:02x}", static_cast<unsigned char>(c));
   return fmt::format("{} bytes that begin with{}", source.size_bytes(), hex.empty() ? " nothing" : hex);
+}
+
+// The first file of a format that can be named, for folders without anything that can be read.
+std::string describe_folder(const FileSet& files) {
+  const auto names = files.names();
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+    const auto source = files.open(name);
+    const std::string bytes = source.ok() ? first_bytes(**source) : "";
+    for (const ForeignMagic& row : kForeign)
+      if (bytes.starts_with(row.magic)) return fmt::format("{}, which is {}", name, row.name);
+  }
+  return "none in it";
 }
 
 std::string kind_names() {
@@ -109,7 +122,9 @@ std::span<const ContainerKind> container_kinds() {
   return kRows;
 }
 
-StatusOr<Container> open_container(const FileSet& files, const std::string& focus) {
+namespace {
+
+StatusOr<Container> open_any(const FileSet& files, const std::string& focus) {
   if (!focus.empty()) return open_one(files, focus);
   TRY(const auto claims, claims_in(files));
   REJECT_IF(claims.size() > 1, "container.ambiguous", files.name(), "one checkpoint (name its file to choose)",
@@ -120,8 +135,16 @@ StatusOr<Container> open_container(const FileSet& files, const std::string& focu
     return reject({.site = "container.none",
                    .where = files.name(),
                    .expected = fmt::format("a folder with a checkpoint ({})", kind_names()),
-                   .got = "none in it"});
+                   .got = describe_folder(files)});
   return claims.front().first->open({.files = &files, .named = false, .names = claims.front().second});
+}
+
+}  // namespace
+
+StatusOr<Container> open_container(const FileSet& files, const std::string& focus) {
+  TRY(Container container, open_any(files, focus));
+  TRY(check_tensors(container.tensors));
+  return container;
 }
 
 }  // namespace motley::ingest

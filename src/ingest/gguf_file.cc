@@ -17,6 +17,7 @@ constexpr uint64_t kLongestKey = 65535;       // the format's own limit
 constexpr uint64_t kLongestTreeArray = 4096;  // per-layer numbers; vocabularies are longer
 constexpr uint64_t kSmallestKeyBytes = 8 + 4 + 1;
 constexpr uint64_t kSmallestTensorBytes = 8 + 4 + 8 + 4 + 8;
+constexpr uint64_t kMostElements = 1 << 20;  // of one array that is kept; largest published: 515 thousand merges
 constexpr uint32_t kMostDimensions = 4;
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint64_t kLargestAlignment = 1 << 20;
@@ -233,8 +234,10 @@ Status read_tensors(BoundedReader& in, uint64_t count, GgufFile& file) {
                       file.source->name());
 }
 
-// A reader at the elements of `array`.
-StatusOr<BoundedReader> reader_at(const GgufFile& file, const GgufArray& array) {
+// A reader at the elements of `array`, of which there are not too many to keep.
+StatusOr<BoundedReader> reader_at(const GgufFile& file, std::string_view key, const GgufArray& array) {
+  REJECT_IF(array.count > kMostElements, "gguf.array_budget", fmt::format("{} key {}", file.source->name(), key),
+            fmt::format("at most {} elements", kMostElements), array.count);
   BoundedReader in(*file.source, kHeaderBudgetBytes);
   TRY(in.skip(array.range.offset));
   in.enter("an array", "gguf.cut_array");
@@ -248,7 +251,7 @@ StatusOr<std::vector<T>> read_numbers(const GgufFile& file, std::string_view key
   const GgufArray& array = found->second;
   REJECT_IF(array.element_type != type, "gguf.number_array", fmt::format("{} key {}", file.source->name(), key),
             fmt::format("an array of element type {}", type), array.element_type);
-  TRY(BoundedReader in, reader_at(file, array));
+  TRY(BoundedReader in, reader_at(file, key, array));
   std::vector<T> numbers;
   numbers.reserve(array.count);
   for (uint64_t i = 0; i < array.count; ++i) {
@@ -276,7 +279,7 @@ StatusOr<std::vector<std::string>> read_strings(const GgufFile& file, std::strin
   const GgufArray& array = found->second;
   REJECT_IF(array.element_type != kString, "gguf.string_array", fmt::format("{} key {}", file.source->name(), key),
             "an array of strings", fmt::format("element type {}", array.element_type));
-  TRY(BoundedReader in, reader_at(file, array));
+  TRY(BoundedReader in, reader_at(file, key, array));
   std::vector<std::string> strings;
   strings.reserve(array.count);
   for (uint64_t i = 0; i < array.count; ++i) {

@@ -8,7 +8,7 @@ namespace motley::ingest {
 namespace {
 
 constexpr uint64_t kTokenizerBudgetBytes = 128 << 20;  // largest published (Gemma 3): 33 MB
-constexpr uint64_t kSmallBudgetBytes = 16 << 20;       // tokenizer_config.json with its added tokens: 1 MB
+constexpr uint64_t kSmallBudgetBytes = 8 << 20;        // tokenizer_config.json with its added tokens: 1 MB
 
 class TextReader {
  public:

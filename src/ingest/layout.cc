@@ -38,7 +38,7 @@ Status check_layout(std::span<const Tensor> tensors, const LayoutRules& rules, s
   return absl::OkStatus();
 }
 
-Status check_names(std::span<const Tensor> tensors) {
+Status check_tensors(std::span<const Tensor> tensors) {
   std::unordered_set<std::string_view> seen;
   for (const Tensor& tensor : tensors) {
     const std::string& file = tensor.source->name();
@@ -47,6 +47,10 @@ Status check_names(std::span<const Tensor> tensors) {
               "another one");
     REJECT_IF(!seen.insert(tensor.name).second, "container.tensor_twice", file, "each tensor once",
               fmt::format("{} again", tensor.name));
+    const uint64_t size_bytes = tensor.source->size_bytes();
+    REJECT_IF(tensor.range.offset > size_bytes || tensor.range.size_bytes > size_bytes - tensor.range.offset,
+              "container.tensor_range", file, fmt::format("{} inside the file's {} bytes", tensor.name, size_bytes),
+              fmt::format("{} bytes at {}", tensor.range.size_bytes, tensor.range.offset));
   }
   return absl::OkStatus();
 }

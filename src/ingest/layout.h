@@ -20,7 +20,9 @@ struct LayoutRules {
 // `tensors` are those of one file, in any order, each already inside it.
 Status check_layout(std::span<const Tensor> tensors, const LayoutRules& rules, std::string_view file);
 
-// Names are unique over all files ("container.tensor_twice") and can be printed ("container.tensor_name").
-Status check_names(std::span<const Tensor> tensors);
+// What every container promises about its tensors: names are unique over all files ("container.tensor_twice") and can
+// be printed
+// ("container.tensor_name"), ranges lie inside their sources ("container.tensor_range").
+Status check_tensors(std::span<const Tensor> tensors);
 
 }  // namespace motley::ingest

@@ -34,6 +34,12 @@ StatusOr<AffineParameters> read_parameters(const Json& object, std::string_view 
   return parameters;
 }
 
+// Beside the overrides stand the global values, and notes of quantisers about themselves.
+bool names_module(std::string_view key, const Json& value) {
+  if (value.is_null() || key == "quantize_input") return false;
+  return value.as_object() != nullptr || value.as_bool() || key.find('.') != std::string_view::npos;
+}
+
 // `quantization` is MLX's own; `quantization_config` is a copy of it unless it names a method of someone else's.
 const Json* find_object(const Json& config) {
   if (const Json* own = config.find_value("quantization")) return own;
@@ -70,9 +76,7 @@ StatusOr<MlxQuantization> MlxQuantization::read(const Json& config, std::string_
   TRY(result.global_, read_parameters(*object, where));
   const Json::Object none;
   for (const auto& [key, value] : object->as_object() == nullptr ? none : *object->as_object()) {
-    // Scalars that are no module: the global values, and notes of quantisers.
-    if (value.as_object() == nullptr && !value.as_bool()) continue;
-    if (key == "quantize_input") continue;
+    if (!names_module(key, value)) continue;
     TRY(result.read_override(key, value, file));
   }
   return result;

@@ -10,8 +10,9 @@
 namespace motley::ingest {
 namespace {
 
-constexpr uint64_t kLongestHeader = 100'000'000;  // the format's own limit
-constexpr size_t kMostDimensions = 8;             // largest published: 5
+// The format allows 100 MB; the longest published headers take 5. A tree of JSON takes several times its text.
+constexpr uint64_t kLongestHeader = 32 << 20;
+constexpr size_t kMostDimensions = 8;  // largest published: 5
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 // Where a tensor's fields are checked.

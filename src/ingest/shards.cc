@@ -11,7 +11,7 @@ namespace motley::ingest {
 namespace {
 
 constexpr std::string_view kIndex = "model.safetensors.index.json";
-constexpr uint64_t kIndexBudgetBytes = 64 << 20;  // largest published (DeepSeek V3, 91 thousand tensors): 9 MB
+constexpr uint64_t kIndexBudgetBytes = 32 << 20;  // largest published (DeepSeek V3, 91 thousand tensors): 9 MB
 
 // Mistral publishes its own layout of the same weights under this name beside the shards.
 bool is_consolidated(const std::string& name) { return name.starts_with("consolidated"); }

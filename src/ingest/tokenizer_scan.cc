@@ -8,6 +8,8 @@
 namespace motley::ingest {
 namespace {
 
+constexpr size_t kLongestAddedTokens = 8 << 20;  // largest published (Gemma 3, 6 thousand): 1 MB
+
 // Steps over JSON values without keeping them. Members of an object are visited as (key text with its escapes,
 // position).
 class Skimmer {
@@ -149,6 +151,8 @@ void scan_model(Skimmer& in, TokenizerFacts& facts) {
 }
 
 Status read_added_tokens(std::string_view text, std::string_view where, TokenizerFacts& facts) {
+  REJECT_IF(text.size() > kLongestAddedTokens, "tokenizer.added_size", where,
+            fmt::format("at most {} bytes of added tokens", kLongestAddedTokens), text.size());
   TRY(const Json list, parse_json(text, fmt::format("{} added_tokens", where)));
   const Json::Array none;
   for (const Json& item : list.as_array() == nullptr ? none : *list.as_array()) {

@@ -15,7 +15,7 @@
 namespace motley::ingest::containers {
 namespace {
 
-constexpr uint64_t kConfigBudgetBytes = 16 << 20;  // largest published config.json (hundreds of overrides): 200 KB
+constexpr uint64_t kConfigBudgetBytes = 4 << 20;  // largest published config.json (hundreds of overrides): 200 KB
 
 Claim claim(const ByteSource& source) {
   struct {
