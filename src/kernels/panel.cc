@@ -53,17 +53,7 @@ void decode_super_row(uint32_t row, const std::byte* panel, std::span<float> out
 
 }  // namespace
 
-uint32_t PanelFormat::activation_group() const {
-  switch (kind) {
-    case PanelKind::kFloat:
-      return 0;
-    case PanelKind::kInteger:
-      return std::min<uint32_t>(group_size, 64);
-    case PanelKind::kQ6_K:
-      return 32;
-  }
-  return 0;
-}
+uint32_t PanelFormat::activation_group() const { return kind == PanelKind::kFloat ? 0 : kChunkCols; }
 
 PanelFormat panel_format(const quant::StorageFormat& format) {
   switch (format.kind) {
