@@ -1,11 +1,11 @@
 #include "app/loaded_model.h"
 
 #include <chrono>
-#include <future>
 
 #include "app/exit_status.h"
 #include "app/status_line.h"
 #include "base/folder.h"
+#include "base/memory.h"
 #include "fmt/ranges.h"
 
 namespace motley::app {
@@ -47,13 +47,12 @@ StatusOr<std::unique_ptr<LoadedModel>> load_for_running(const ModelOptions& opti
   const auto start = std::chrono::steady_clock::now();
   const Activity activity("Loading " + split_path(options.path).name);
   TRY(const auto model, load_model(options));
-  // A large tokenizer.json takes a second of one core: beside the weights.
-  auto tokenizer = std::async(std::launch::async, [&] { return load_tokenizer(*model); });
-  auto runner = exec::make_local_runner(model, local);
-  TRY(text::Tokenizer ready, tokenizer.get());
-  TRY(std::unique_ptr<exec::Runner> running, std::move(runner));
+  // One after the other: reading a vocabulary needs 50 to 150 MB for a moment, which would count on top of the weights.
+  TRY(text::Tokenizer tokenizer, load_tokenizer(*model));
+  return_free_memory();
+  TRY(std::unique_ptr<exec::Runner> runner, exec::make_local_runner(model, local));
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-  return std::make_unique<LoadedModel>(LoadedModel{model, std::move(ready), std::move(running), elapsed.count()});
+  return std::make_unique<LoadedModel>(LoadedModel{model, std::move(tokenizer), std::move(runner), elapsed.count()});
 }
 
 std::vector<std::string> describe(const LoadedModel& loaded, std::optional<uint32_t> wanted_context_tokens) {

@@ -1,6 +1,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -94,6 +97,12 @@ uint64_t peak_memory_bytes() {
   return static_cast<uint64_t>(usage.ru_maxrss);
 #else
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+#endif
+}
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
 #endif
 }
 
