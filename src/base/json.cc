@@ -44,14 +44,22 @@ StatusOr<Json> convert(Element element, std::string_view where, size_t depth) {
   using Type = simdjson::dom::element_type;
   REJECT_IF(depth > kMaxDepth, "json.depth", where, fmt::format("JSON nested at most {} deep", kMaxDepth), "deeper");
   switch (element.type()) {
-    case Type::ARRAY: return convert_array(element.get_array().value_unsafe(), where, depth);
-    case Type::OBJECT: return convert_object(element.get_object().value_unsafe(), where, depth);
-    case Type::INT64: return Json(element.get_int64().value_unsafe());
-    case Type::UINT64: return Json(element.get_uint64().value_unsafe());
-    case Type::DOUBLE: return Json(element.get_double().value_unsafe());
-    case Type::STRING: return Json(element.get_string().value_unsafe());
-    case Type::BOOL: return Json(element.get_bool().value_unsafe());
-    case Type::NULL_VALUE: break;
+    case Type::ARRAY:
+      return convert_array(element.get_array().value_unsafe(), where, depth);
+    case Type::OBJECT:
+      return convert_object(element.get_object().value_unsafe(), where, depth);
+    case Type::INT64:
+      return Json(element.get_int64().value_unsafe());
+    case Type::UINT64:
+      return Json(element.get_uint64().value_unsafe());
+    case Type::DOUBLE:
+      return Json(element.get_double().value_unsafe());
+    case Type::STRING:
+      return Json(element.get_string().value_unsafe());
+    case Type::BOOL:
+      return Json(element.get_bool().value_unsafe());
+    case Type::NULL_VALUE:
+      break;
   }
   return Json();
 }
@@ -60,11 +68,21 @@ void append_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20)
           out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
@@ -132,6 +150,23 @@ void append(std::string& out, const Json& json, int indent) {
   } else {
     out += "null";
   }
+}
+
+// Python writes integers of any length, and "no limit" as 1000000000000000019884624838656 into most
+// tokenizer_config.json files; the parser stops at 64 bits. Such a number is a real here: ".0" goes behind its digits.
+std::string with_long_integers_as_reals(std::string_view text) {
+  constexpr size_t kAlwaysFits = 18;  // digits of an int64, less one
+  std::string out;
+  bool in_string = false;
+  for (size_t i = 0, size = 1; i < text.size(); i += size) {
+    const size_t number_end = in_string ? i : std::min(text.find_first_not_of("0123456789+-.eE", i), text.size());
+    size = in_string && text[i] == '\\' ? 2 : std::max<size_t>(number_end - i, 1);
+    const std::string_view token = text.substr(i, size);
+    if (token == "\"") in_string = !in_string;
+    out += token;
+    if (number_end > i + kAlwaysFits && token.find_first_of(".eE") == std::string_view::npos) out += ".0";
+  }
+  return out;
 }
 
 }  // namespace
@@ -213,10 +248,13 @@ std::string_view Json::kind_name() const {
 StatusOr<Json> parse_json(std::string_view text, std::string_view where) {
   simdjson::dom::parser parser;
   Element root;
-  const auto error = parser.parse(simdjson::padded_string(text)).get(root);
+  auto error = parser.parse(simdjson::padded_string(text)).get(root);
+  if (error == simdjson::NUMBER_ERROR)
+    error = parser.parse(simdjson::padded_string(with_long_integers_as_reals(text))).get(root);
   // Nothing to fall back on when the parser refused: this check cannot be switched off.
   if (error == simdjson::DEPTH_ERROR)
-    return reject({.site = "json.depth", .where = std::string(where), .expected = "JSON of ordinary depth", .got = "deeper"});
+    return reject(
+        {.site = "json.depth", .where = std::string(where), .expected = "JSON of ordinary depth", .got = "deeper"});
   if (error)
     return reject({.site = "json.syntax",
                    .where = std::string(where),

@@ -24,6 +24,20 @@ TEST(Json, IntegersAndRealsMeet) {
   EXPECT_EQ(parse_json("-1", "t")->as_uint(), std::nullopt);
 }
 
+TEST(Json, IntegersOfAnyLengthAreReals) {
+  const auto json = parse_json(R"({"model_max_length": 1000000000000000019884624838656, "a": [-99999999999999999999, 7],
+                                   "s": "\\\"99999999999999999999\\", "r": 1.99999999999999999999, "e": 1e-00000000000000000001})",
+                               "t");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(json->find("model_max_length")->as_double(), 1e30);
+  EXPECT_EQ((*json->find("a")->as_array())[0].as_double(), -1e20);
+  EXPECT_EQ((*json->find("a")->as_array())[1].as_int(), 7);
+  EXPECT_EQ(*json->find("s")->as_string(), "\\\"99999999999999999999\\");
+  EXPECT_EQ(json->find("r")->as_double(), 2.0);
+  EXPECT_EQ(json->find("e")->as_double(), 0.1);
+  EXPECT_EQ(site_of("[99999999999999999999-]"), "json.syntax");
+}
+
 TEST(Json, RefusesWhatIsNoJson) {
   EXPECT_EQ(site_of("{\"a\": }"), "json.syntax");
   EXPECT_EQ(site_of(""), "json.syntax");

@@ -263,6 +263,12 @@ TEST(Reported, ChatTemplateInItsOwnFileWins) {
   EXPECT_EQ(after->text.chat_template_source, "memory/chat_template.jinja");
 }
 
+TEST(Reported, TokenizerWithoutALimitSaysSoInThirtyDigits) {
+  Files files = read_model("hf-f16");
+  files["tokenizer_config.json"] = R"({"model_max_length": 1000000000000000019884624838656, "eos_token": "<|im_end|>"})";
+  EXPECT_TRUE(load_files(files).ok()) << load_files(files).status();
+}
+
 TEST(Reported, SeveralNamedTemplates) {
   Files files = read_model("hf-f16");
   files["tokenizer_config.json"] =
