@@ -12,25 +12,9 @@ namespace {
 // Wide enough for the longest option with its value; help texts start after it.
 constexpr size_t kHelpColumn = 36;
 
-// What --help calls the value of an option.
-template <typename T>
-constexpr const char* kValueName = "TEXT";
-template <>
-constexpr const char* kValueName<uint32_t> = "N";
-template <>
-constexpr const char* kValueName<std::optional<uint32_t>> = "N";
-template <>
-constexpr const char* kValueName<std::optional<uint64_t>> = "N";
-template <>
-constexpr const char* kValueName<double> = "X";
-template <>
-constexpr const char* kValueName<std::optional<double>> = "X";
-template <>
-constexpr const char* kValueName<std::vector<int32_t>> = "ID,ID,…";
-
 template <typename T>
 CLI::Option* add(CLI::App& command, const std::string& names, T& target, const std::string& help) {
-  return command.add_option(names, target, help)->type_name(kValueName<T>);
+  return command.add_option(names, target, help)->expected(1);
 }
 
 CLI::Option* add(CLI::App& command, const std::string& names, bool& target, const std::string& help) {
@@ -44,7 +28,7 @@ CLI::Option* add_text(CLI::App& command, const std::string& names, Text& target,
     target = results.back();
     return true;
   };
-  return command.add_option(names, keep, help)->type_name("TEXT")->expected(1);
+  return command.add_option(names, keep, help)->expected(1);
 }
 
 CLI::Option* add(CLI::App& command, const std::string& names, std::string& target, const std::string& help) {
@@ -62,19 +46,32 @@ CLI::Option* add(CLI::App& command, const std::string& names, std::vector<std::s
     target = results;
     return true;
   };
-  CLI::Option* option = command.add_option(names, keep, help)->type_name("TEXT")->expected(1);
-  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return command.add_option(names, keep, help)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 CLI::Option* add(CLI::App& command, const std::string& names, std::vector<int32_t>& target, const std::string& help) {
-  CLI::Option* option = command.add_option(names, target, help)->delimiter(',')->allow_extra_args(false);
-  return option->type_name(kValueName<std::vector<int32_t>>);
+  return command.add_option(names, target, help)->delimiter(',')->allow_extra_args(false);
 }
 
-// A positional argument is not "TEXT" but what its name says.
-void name_positional(CLI::Option* option) {
-  if (option->get_positional()) option->type_name("");
+// Adds "--override KEY=VALUE" as the option --override whose value --help calls KEY=VALUE.
+template <typename T>
+CLI::Option* add_named(CLI::App& command, const std::string& names, T& target, const std::string& help) {
+  const size_t space = std::min(names.find(' '), names.size());
+  CLI::Option* option = add(command, names.substr(0, space), target, help);
+  if (option->get_items_expected_max() > 0) option->type_name(space < names.size() ? names.substr(space + 1) : "");
+  return option;
 }
+
+// What contradicts what is for the error, not for --help.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_items_expected_max() == 0 || option->get_type_name().empty()) return "";
+    std::string text = " " + option->get_type_name();
+    if (!option->get_default_str().empty()) text += " (" + option->get_default_str() + ")";
+    return text;
+  }
+};
 
 std::vector<std::string> split_words(const std::string& text, char separator) {
   std::vector<std::string> words = CLI::detail::split(text, separator);
@@ -82,10 +79,11 @@ std::vector<std::string> split_words(const std::string& text, char separator) {
 }
 
 CommandNode::Option describe(const CLI::Option& option) {
-  CommandNode::Option result{.names = {},
-                             .help = option.get_description(),
-                             .takes_value = option.get_items_expected_max() > 0,
-                             .values = split_words(option.get_type_name(), '|')};
+  CommandNode::Option result;
+  result.help = option.get_description();
+  result.takes_value = option.get_items_expected_max() > 0;
+  result.takes_file = option.get_type_name() == "FILE";
+  result.values = split_words(option.get_type_name(), '|');
   for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
   return result;
@@ -128,14 +126,12 @@ void Arguments::examples(const std::string& text) { command_->footer("Examples:\
 
 template <typename T>
 void Arguments::value(const std::string& names, T& target, const std::string& help) {
-  name_positional(add(*command_, names, target, help));
+  add_named(*command_, names, target, help);
 }
 
 template <typename T>
 void Arguments::required(const std::string& names, T& target, const std::string& help) {
-  CLI::Option* option = add(*command_, names, target, help);
-  name_positional(option);
-  option->required();
+  add_named(*command_, names, target, help)->required();
 }
 
 template void Arguments::value(const std::string&, bool&, const std::string&);
@@ -184,7 +180,9 @@ void Arguments::action(std::function<Status()> run) {
 CommandLine::CommandLine(std::string name, std::string summary, std::string version)
     : app_(std::make_unique<CLI::App>(std::move(summary), std::move(name))) {
   app_->set_version_flag("--version", std::move(version), "Print the version and exit");
-  app_->get_formatter()->column_width(kHelpColumn);
+  auto formatter = std::make_shared<HelpFormatter>();
+  formatter->column_width(kHelpColumn);
+  app_->formatter(formatter);
 }
 
 CommandLine::~CommandLine() = default;

@@ -32,9 +32,9 @@ class Arguments {
   // Shown after the options in --help.
   void examples(const std::string& text);
 
-  // `names`: "-n,--tokens" for options, "MODEL" for a positional argument. T is one of std::string, bool (a flag), the
-  // number types uint32_t and double, std::optional of them or of uint64_t, and vectors of strings (repeatable) and ids
-  // (comma-separated).
+  // `names`: "-n,--tokens N" for an option with what --help calls its value, "MODEL" for a positional argument. T is
+  // one of std::string, bool (a flag), uint32_t, std::optional of a string, uint32_t, uint64_t or double, and vectors
+  // of strings (repeatable) and of ids (separated by commas).
   template <typename T>
   void value(const std::string& names, T& target, const std::string& help);
   template <typename T>
@@ -67,7 +67,7 @@ struct CommandNode {
   struct Option {
     std::vector<std::string> names;  // with their dashes
     std::string help;
-    bool takes_value = false;
+    bool takes_value = false, takes_file = false;
     std::vector<std::string> values;  // when only these are possible
   };
   std::string name;

@@ -37,18 +37,20 @@ std::string values_of(const CommandNode::Option& option) {
   return values;
 }
 
-// Words offered after options with a fixed choice of values; file names after the others that take one.
+std::string bash_value(const CommandNode::Option& option) {
+  if (option.takes_file) return "COMPREPLY=($(compgen -f -- \"$word\")); return";
+  if (option.values.empty()) return "return";
+  return fmt::format("COMPREPLY=($(compgen -W {} -- \"$word\")); return", quoted(values_of(option)));
+}
+
+// What may follow an option: its fixed choice of values, a file, or something that nobody can guess.
 std::string bash_values(const CommandNode& root) {
   std::string cases;
   walk(root, "", [&](const std::string& words, const CommandNode& node) {
     for (const CommandNode::Option& option : node.options)
       for (const std::string& name : option.names)
-        if (!option.values.empty())
-          cases += fmt::format("    {}) COMPREPLY=($(compgen -W {} -- \"$word\")); return ;;\n",
-                               quoted(words + ":" + name), quoted(values_of(option)));
-        else if (option.takes_value)
-          cases +=
-              fmt::format("    {}) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", quoted(words + ":" + name));
+        if (option.takes_value)
+          cases += fmt::format("  {}) {} ;;\n", quoted(fmt::format("{}:{}", words, name)), bash_value(option));
   });
   return cases;
 }
@@ -56,7 +58,7 @@ std::string bash_values(const CommandNode& root) {
 std::string bash_commands(const CommandNode& root) {
   std::string cases;
   walk(root, "", [&](const std::string& words, const CommandNode& node) {
-    cases += fmt::format("    {}) names={} ;;\n", quoted(words), quoted(names_of(node)));
+    cases += fmt::format("  {}) names={} ;;\n", quoted(words), quoted(names_of(node)));
   });
   return cases;
 }
@@ -118,7 +120,8 @@ std::string fish_option(const CommandNode::Option& option) {
   std::string line;
   for (const std::string& name : option.names)
     line += name.starts_with("--") ? fmt::format(" -l {}", name.substr(2)) : fmt::format(" -s {}", name.substr(1));
-  if (option.takes_value) line += option.values.empty() ? " -r" : fmt::format(" -x -a {}", quoted(values_of(option)));
+  if (option.takes_file) line += " -r";
+  if (option.takes_value && !option.takes_file) line += fmt::format(" -x -a {}", quoted(values_of(option)));
   return fmt::format("{} -d {}", line, quoted(option.help));
 }
 

@@ -70,6 +70,10 @@ class Table {
 
 std::string entry(std::string_view name, std::string_view value) { return fmt::format("{:<14}{}\n", name, value); }
 
+std::string range(size_t first, size_t last) {
+  return first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
+}
+
 std::string rope_text(const Json& rope) {
   if (rope.is_null()) return "no rotation";
   std::string result = fmt::format("rotation with theta {}, {} of each head, {} pairs", text(rope, "theta"),
@@ -84,10 +88,11 @@ std::string rope_text(const Json& rope) {
 std::string layer_group(const Json& group) {
   const Json& mixer = at(group, "mixer");
   const Json& dense = at(group, "feed_forward");
-  std::string lines = entry(fmt::format("  {}-{}", text(group, "first_layer"), text(group, "last_layer")),
-                            fmt::format("{}, {} heads, {} KV heads, of {} each{}", text(mixer, "kind"),
-                                        text(mixer, "heads"), text(mixer, "kv_heads"), text(mixer, "head_dim"),
-                                        at(mixer, "window").is_null() ? "" : ", window of " + text(mixer, "window")));
+  std::string lines =
+      entry("  " + range(at(group, "first_layer").as_uint().value_or(0), at(group, "last_layer").as_uint().value_or(0)),
+            fmt::format("{}, {} heads, {} KV heads, of {} each{}", text(mixer, "kind"), text(mixer, "heads"),
+                        text(mixer, "kv_heads"), text(mixer, "head_dim"),
+                        at(mixer, "window").is_null() ? "" : ", window of " + text(mixer, "window")));
   lines += entry("", rope_text(at(mixer, "rope")));
   lines += entry("", fmt::format("{} feed-forward of width {} ({}), norm eps {}", text(dense, "kind"),
                                  text(dense, "width"), text(dense, "activation"), text(group, "norm_eps")));
@@ -118,7 +123,7 @@ std::string layer_bytes(const Json::Array& layers) {
   for (size_t first = 0; first < layers.size();) {
     size_t last = first;
     while (last + 1 < layers.size() && layers[last + 1].as_uint() == layers[first].as_uint()) ++last;
-    runs.push_back(fmt::format("{}-{}: {} each", first, last, size_text(layers[first])));
+    runs.push_back(fmt::format("{}: {} each", range(first, last), size_text(layers[first])));
     first = last + 1;
   }
   return fmt::format("{}", fmt::join(runs, ", "));
@@ -137,6 +142,14 @@ std::string bytes(const Json& description) {
          entry("  KV cache", fmt::format("{} bytes a token in f16, {} in f32", text(kv, "f16"), text(kv, "f32")));
 }
 
+std::string bos_text(const Json& assets) {
+  if (at(assets, "bos_token").is_null()) return "none";
+  const auto added = at(assets, "add_bos").as_bool();
+  return text(assets, "bos_token") + (!added   ? ""
+                                      : *added ? ", put before plain prompts"
+                                               : ", not put before plain prompts");
+}
+
 std::string text_side(const Json& assets) {
   const Json& tokenizer = at(assets, "tokenizer");
   std::vector<std::string> templates, ends;
@@ -151,8 +164,7 @@ std::string text_side(const Json& assets) {
          entry("  chat", templates.empty() ? "no template"
                                            : fmt::format("template {} ({})", fmt::join(templates, ", "),
                                                          text(assets, "chat_template_source"))) +
-         entry("  BOS",
-               fmt::format("{}, added to plain prompts: {}", text(assets, "bos_token"), text(assets, "add_bos"))) +
+         entry("  BOS", bos_text(assets)) +
          entry("  ends with", ends.empty() ? "no token" : fmt::format("{}", fmt::join(ends, ", ")));
 }
 

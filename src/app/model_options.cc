@@ -13,9 +13,9 @@ constexpr uint32_t kMaxThreads = 4096;
 
 void add_model_options(Arguments& command, ModelOptions& options) {
   command.required("MODEL", options.path, "The model: a file, or a folder with one checkpoint");
-  command.value("--override", options.overrides,
-                "Set a key of the network by hand, KEY=VALUE (rope_theta=100000); repeatable");
-  command.value("--chat-template", options.chat_template_file, "Use the Jinja template of this file for chats");
+  command.value("--override KEY=VALUE", options.overrides,
+                "Set a key of the network by hand (rope_theta=100000); repeatable");
+  command.value("--chat-template FILE", options.chat_template_file, "Use the Jinja template of this file for chats");
 }
 
 StatusOr<std::shared_ptr<const model::Model>> load_model(const ModelOptions& options) {
@@ -25,11 +25,12 @@ StatusOr<std::shared_ptr<const model::Model>> load_model(const ModelOptions& opt
 }
 
 void add_compute_options(Arguments& command, ComputeOptions& options) {
-  command.value("--threads", options.threads, "Threads to compute with (default: one a physical core)");
+  command.value("--threads N", options.threads, "Threads to compute with (default: one a physical core)");
   command.choice("--precision", options.precision,
                  {{"exact", exec::Precision::kExact}, {"fast", exec::Precision::kFast}},
                  "exact: activations stay 32-bit floats; fast: rounded to 8 bits a group");
-  command.value("--instruction-set", options.instruction_set, "Use these CPU instructions (default: the best here)");
+  command.value("--instruction-set NAME", options.instruction_set,
+                "CPU instructions to use (default: MOTLEY_INSTRUCTION_SET, or the best here)");
   command.environment("--instruction-set", "MOTLEY_INSTRUCTION_SET");
   command.value("--mlock", options.lock_memory, "Keep the weights in memory");
 }

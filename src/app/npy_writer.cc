@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstring>
 
 namespace motley::app {
 namespace {
@@ -26,8 +25,7 @@ std::string header(NpyWriter::Shape shape) {
 
 StatusOr<std::unique_ptr<NpyWriter>> NpyWriter::create(const std::string& path, Shape shape) {
   std::FILE* file = std::fopen((path + ".partial").c_str(), "wb");
-  if (file == nullptr)
-    return absl::ErrnoToStatus(errno, fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+  if (file == nullptr) return absl::ErrnoToStatus(errno, path + ": cannot write");
   std::unique_ptr<NpyWriter> writer(new NpyWriter(path, shape, file));
   const std::string head = header(shape);
   TRY(writer->write(head.data(), head.size()));
@@ -47,7 +45,7 @@ NpyWriter::~NpyWriter() {
 }
 
 Status NpyWriter::failure(const char* what) const {
-  return absl::ErrnoToStatus(errno, fmt::format("{}: {}: {}", path_, what, std::strerror(errno)));
+  return absl::ErrnoToStatus(errno, fmt::format("{}: {}", path_, what));
 }
 
 Status NpyWriter::write(const void* data, size_t size_bytes) {

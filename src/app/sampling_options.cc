@@ -125,9 +125,10 @@ constexpr std::array kRealParameters = {
 
 void add_sampling_options(Arguments& command, SamplingOptions& options) {
   for (const RealParameter& parameter : kRealParameters)
-    command.value(parameter.flag, options.*parameter.member, parameter.help);
-  command.value("--top-k", options.top_k, "Keep the K most probable tokens (0: all)");
-  command.value("--seed", options.seed, "Make draws repeatable (default: another one every time; --verbose shows it)");
+    command.value(fmt::format("{} X", parameter.flag), options.*parameter.member, parameter.help);
+  command.value("--top-k K", options.top_k, "Keep the K most probable tokens (0: all)");
+  command.value("--seed N", options.seed,
+                "Make draws repeatable (default: another one every time; --verbose shows it)");
 }
 
 Status set_sampling_option(SamplingOptions& options, std::string_view name, std::string_view value) {

@@ -9,7 +9,6 @@
 #include "app/model_options.h"
 #include "app/output.h"
 #include "app/status_line.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "engine/sequence.h"
 
@@ -108,6 +107,7 @@ struct Report {
   exec::Facts facts;
   double bytes_per_token = 0;
   double bandwidth_bytes_per_s = 0;
+  uint64_t peak_bytes = 0;
 
   double decode_bytes_per_s() const { return bytes_per_token * measured.decode.median(); }
 };
@@ -127,7 +127,7 @@ Json to_json(const Report& report, const BenchOptions& options) {
                       {"decode_gb_per_s", report.decode_bytes_per_s() / 1e9},
                       {"read_gb_per_s", report.bandwidth_bytes_per_s / 1e9},
                       {"decode_share_of_read", report.decode_bytes_per_s() / report.bandwidth_bytes_per_s},
-                      {"peak_memory_bytes", peak_memory_bytes()}};
+                      {"peak_memory_bytes", report.peak_bytes}};
 }
 
 std::string to_text(const Report& report, const BenchOptions& options) {
@@ -148,15 +148,13 @@ Status bench(const BenchOptions& options) {
   TRY(exec::LocalOptions local, local_options(options.compute));
   TRY(const auto model, load_model(options.model));
   local.context_tokens = options.prompt_tokens + options.decode_tokens;
-  Report report;
-  {
-    const Activity activity("Loading " + split_path(options.model.path).name);
-    TRY(report.bandwidth_bytes_per_s, read_bandwidth_bytes_per_s(local.threads));
-  }
   TRY(const auto runner, exec::make_local_runner(model, local));
+  Report report;
   TRY(report.measured, measure(*runner, options));
   report.facts = runner->facts();
   report.bytes_per_token = decode_bytes_per_token(report.facts, options);
+  report.peak_bytes = peak_memory_bytes();  // before the next line takes memory of its own
+  TRY(report.bandwidth_bytes_per_s, read_bandwidth_bytes_per_s(local.threads));
   return options.json ? print_json(to_json(report, options)) : print(to_text(report, options));
 }
 
@@ -166,9 +164,9 @@ void add_bench(CommandLine& line) {
   Arguments command = line.root().command("bench", "Measure speed on a made-up prompt");
   auto options = std::make_shared<BenchOptions>();
   add_model_options(command, options->model);
-  command.value("-p,--prompt-tokens", options->prompt_tokens, "Tokens of the prompt");
-  command.value("-n,--decode-tokens", options->decode_tokens, "Tokens to generate");
-  command.value("-r,--repetitions", options->repetitions, "Repetitions, after one to warm up; medians are shown");
+  command.value("-p,--prompt-tokens N", options->prompt_tokens, "Tokens of the prompt");
+  command.value("-n,--decode-tokens N", options->decode_tokens, "Tokens to generate");
+  command.value("-r,--repetitions N", options->repetitions, "Repetitions, after one to warm up; medians are shown");
   add_compute_options(command, options->compute);
   command.value("--json", options->json, "Print one JSON object instead of text");
   command.examples(R"(  motley bench model.gguf -p 512 -n 64 -r 3 --threads 2 --json)");

@@ -104,11 +104,11 @@ void add_debug_logits(CommandLine& line) {
   Arguments command = debug.command("logits", "What the network says after some ids");
   auto options = std::make_shared<LogitsOptions>();
   add_model_options(command, options->model);
-  command.required("--ids", options->ids, "The ids of a text, as debug tokens prints them");
-  command.value("--top", options->top, "Print this many of the largest logits after the last id, largest first");
+  command.required("--ids ID,ID,…", options->ids, "The ids of a text, as debug tokens prints them");
+  command.value("--top N", options->top, "Print this many of the largest logits after the last id, largest first");
   command.value("--all", options->all, "After every id instead of only the last (with --out)");
-  command.value("--out", options->out, "Write all logits to a NumPy file, float32 [T, V]");
-  command.value("--chunk", options->chunk_tokens, "Compute this many ids at a time");
+  command.value("--out FILE", options->out, "Write all logits to a NumPy file, float32 [T, V]");
+  command.value("--chunk N", options->chunk_tokens, "Compute this many ids at a time");
   add_compute_options(command, options->compute);
   command.needs("--all", "--out");
   command.contradicts("--top", "--out");

@@ -25,11 +25,11 @@ void add_options(Arguments& command, RunOptions& options) {
   add_model_options(command, options.model);
   command.value("PROMPT", options.prompt, "What to answer; text that is piped in follows it. Without either: a chat");
   command.value("--raw", options.raw, "Continue the text as it is, without a chat template");
-  command.value("--system", options.system, "Tell the model how to behave");
-  command.value("-n,--max-tokens", options.answer.max_tokens, "Generate at most N tokens (default: as many as fit)");
+  command.value("--system TEXT", options.system, "Tell the model how to behave");
+  command.value("-n,--max-tokens N", options.answer.max_tokens, "Generate at most N tokens (default: as many as fit)");
   add_sampling_options(command, options.answer.sampling);
-  command.value("--stop", options.answer.stop_strings, "End before this text, wherever it comes up; repeatable");
-  command.value("--context", options.context_tokens,
+  command.value("--stop TEXT", options.answer.stop_strings, "End before this text, wherever it comes up; repeatable");
+  command.value("--context N", options.context_tokens,
                 "Room for N tokens of prompt and answer (default: the model's own, as memory allows)");
   add_compute_options(command, options.compute);
   command.value("--json", options.json, "Print one JSON object instead of text");
