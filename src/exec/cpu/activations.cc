@@ -4,7 +4,7 @@ namespace motley::exec {
 namespace {
 
 // Groups that storage formats have; a form is laid out only when cols is a multiple.
-constexpr uint32_t kQuantizedGroups[] = {32, 64};
+constexpr uint32_t kQuantizedGroups[] = {32};
 constexpr uint32_t kSumGroups[] = {32, 64, 128};
 constexpr uint32_t kHalfGroup = 16;
 
@@ -32,14 +32,16 @@ StatusOr<Activations> Activations::create(uint32_t max_tokens, uint32_t cols) {
   Activations result;
   result.cols_ = cols;
   const auto place = [&](Layout layout) {
+    const uint64_t terms = uint64_t{max_tokens} * kTerms;
     result.data_ = layout.take<float>(uint64_t{max_tokens} * cols);
+    result.rest_ = layout.take<float>(uint64_t{max_tokens} * cols);
     for (const uint32_t group : kQuantizedGroups) {
       if (cols % group != 0) continue;
       Quantized& form = result.quantized_[group];
-      form.codes = layout.take<int8_t>(uint64_t{max_tokens} * cols);
-      form.scales = layout.take<float>(uint64_t{max_tokens} * cols / group);
-      form.sums = layout.take<int32_t>(uint64_t{max_tokens} * cols / group);
-      form.half_sums = layout.take<int32_t>(uint64_t{max_tokens} * cols / kHalfGroup);
+      form.codes = layout.take<int8_t>(terms * cols);
+      form.scales = layout.take<float>(terms * cols / group);
+      form.sums = layout.take<int32_t>(terms * cols / group);
+      form.half_sums = layout.take<int32_t>(terms * cols / kHalfGroup);
     }
     for (const uint32_t group : kSumGroups)
       if (cols % group == 0) result.sums_[group].values = layout.take<float>(uint64_t{max_tokens} * cols / group);
@@ -70,14 +72,28 @@ kernels::FloatRows Activations::floats(const CpuContext& cpu, uint32_t sum_group
   return rows;
 }
 
+void Activations::quantize(const CpuContext& cpu, uint32_t group, const Quantized& form, uint32_t token) {
+  const size_t groups = cols_ / group, halves = cols_ / kHalfGroup;
+  const auto term = [&](const float* x, size_t index) {
+    cpu.table.quantize_row(x, cols_, group, form.codes + index * cols_, form.scales + index * groups, form.sums + index * groups,
+                           form.half_sums + index * halves);
+  };
+  const float* x = row(token);
+  float* rest = rest_ + size_t{token} * cols_;
+  const size_t first = size_t{token} * kTerms;
+  term(x, first);
+  const int8_t* codes = form.codes + first * cols_;
+  for (size_t g = 0; g < groups; ++g) {
+    const float scale = form.scales[first * groups + g];
+    for (size_t i = g * group; i < (g + 1) * group; ++i) rest[i] = x[i] - scale * static_cast<float>(codes[i]);
+  }
+  term(rest, first + 1);
+}
+
 kernels::QuantizedRows Activations::quantized(const CpuContext& cpu, uint32_t group) {
   Quantized& form = quantized_.at(group);
   if (!form.current) {
-    const size_t groups = cols_ / group;
-    for_tokens(cpu.pool, tokens_, [&](uint32_t token) {
-      cpu.table.quantize_row(row(token), cols_, group, form.codes + size_t{token} * cols_, form.scales + token * groups,
-                             form.sums + token * groups, form.half_sums + size_t{token} * (cols_ / kHalfGroup));
-    });
+    for_tokens(cpu.pool, tokens_, [&](uint32_t token) { quantize(cpu, group, form, token); });
     form.current = true;
   }
   return {.codes = form.codes,
@@ -85,7 +101,7 @@ kernels::QuantizedRows Activations::quantized(const CpuContext& cpu, uint32_t gr
           .sums = form.sums,
           .half_sums = form.half_sums,
           .group = group,
-          .tokens = tokens_};
+          .tokens = tokens_ * kTerms};
 }
 
 }  // namespace motley::exec

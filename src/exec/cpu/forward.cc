@@ -199,11 +199,30 @@ uint32_t Forward::sum_group(const kernels::PanelFormat& format) {
 }
 
 void Forward::multiply_panels(Activations& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels, float* y) {
-  const kernels::OutputRows out{.data = y, .stride = matrix.rows};
-  if (is_fast(matrix.format))
-    cpu_.table.matmul_fast(matrix, x.quantized(cpu_, matrix.format.activation_group()), panels, out);
-  else
-    cpu_.table.matmul_exact(matrix, x.floats(cpu_, sum_group(matrix.format)), panels, out);
+  if (is_fast(matrix.format)) {
+    multiply_terms(x.quantized(cpu_, matrix.format.activation_group()), matrix, panels, y);
+    return;
+  }
+  cpu_.table.matmul_exact(matrix, x.floats(cpu_, sum_group(matrix.format)), panels, {.data = y, .stride = matrix.rows});
+}
+
+// The products of all terms of a few panels go to a buffer that stays in the cache, and their sum to y.
+void Forward::multiply_terms(const kernels::QuantizedRows& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels,
+                             float* y) {
+  const uint64_t panel_bytes = kernels::panel_bytes(matrix.format, matrix.cols);
+  std::vector<float> terms(x.tokens * kPanelsAPiece * kernels::kPanelRows);
+  for (uint64_t begin = panels.begin; begin < panels.end; begin += kPanelsAPiece) {
+    const uint64_t count = std::min(kPanelsAPiece, panels.end - begin), first_row = begin * kernels::kPanelRows;
+    kernels::PanelMatrix part = matrix;
+    part.panels += begin * panel_bytes;
+    part.rows = std::min(count * kernels::kPanelRows, matrix.rows - first_row);
+    cpu_.table.matmul_fast(part, x, {.begin = 0, .end = count}, {.data = terms.data(), .stride = part.rows});
+    for (uint32_t token = 0; token < tokens_; ++token) {
+      const float* first = &terms[token * Activations::kTerms * part.rows];
+      float* out = y + token * matrix.rows + first_row;
+      for (uint64_t n = 0; n < part.rows; ++n) out[n] = first[n] + first[part.rows + n];
+    }
+  }
 }
 
 void Forward::add_delta() {
