@@ -18,6 +18,9 @@ namespace motley::kernels::avx2 {
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y);
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y);
+// matmul_fast for up to kStreamRows rows: decoding one token is two (its terms). Four rows spill registers.
+inline constexpr uint32_t kStreamRows = 2;
+void matmul_stream(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y);
 void attention(const AttentionArgs& args);
 
 MOTLEY_TARGET_BEGIN(MOTLEY_AVX2_FEATURES)

@@ -2,6 +2,7 @@
 // time, once for all tokens of a block.
 #if defined(__x86_64__)
 #include <algorithm>
+#include <utility>
 
 #include "kernels/x86_avx2_codes.h"
 
@@ -137,16 +138,29 @@ using FloatTile = void (*)(const Job&, const std::byte*, uint32_t);
 using GroupTile = void (*)(const Job&, const Group&, uint64_t, uint64_t, uint64_t, uint32_t);
 using Widen = void (*)(const std::byte*, uint32_t, float, float (*)[kPanelRows]);
 
-template <DType kDType>
-constexpr FloatTile kFloatTiles[kTileTokens] = {float_tile<kDType, 1>, float_tile<kDType, 2>, float_tile<kDType, 3>,
-                                                float_tile<kDType, 4>, float_tile<kDType, 5>, float_tile<kDType, 6>};
-constexpr GroupTile kGroupTiles[kTileTokens] = {group_tile<1>, group_tile<2>, group_tile<3>,
-                                                group_tile<4>, group_tile<5>, group_tile<6>};
-
 }  // namespace
 MOTLEY_TARGET_END
 
 namespace {
+
+template <typename Function>
+struct Tiles {
+  Function of[kTileTokens];
+};
+using TokenCounts = std::make_integer_sequence<int, kTileTokens>;
+
+template <DType kDType, int... kLess>
+constexpr Tiles<FloatTile> float_tiles(std::integer_sequence<int, kLess...> /*counts*/) {
+  return {{float_tile<kDType, kLess + 1>...}};
+}
+template <int... kLess>
+constexpr Tiles<GroupTile> group_tiles(std::integer_sequence<int, kLess...> /*counts*/) {
+  return {{group_tile<kLess + 1>...}};
+}
+
+template <DType kDType>
+constexpr Tiles<FloatTile> kFloatTiles = float_tiles<kDType>(TokenCounts());
+constexpr Tiles<GroupTile> kGroupTiles = group_tiles(TokenCounts());
 
 Widen widen_of(uint32_t bits) {
   switch (bits) {
@@ -166,15 +180,16 @@ Widen widen_of(uint32_t bits) {
 }
 
 void run_floats(const Job& job, const std::byte* panel) {
-  const FloatTile* tiles = job.w.format.dtype == DType::kF32   ? kFloatTiles<DType::kF32>
-                           : job.w.format.dtype == DType::kF16 ? kFloatTiles<DType::kF16>
-                                                               : kFloatTiles<DType::kBF16>;
-  for (uint32_t t = 0; t < job.count; t += kTileTokens) tiles[std::min(kTileTokens, job.count - t) - 1](job, panel, t);
+  const Tiles<FloatTile>& tiles = job.w.format.dtype == DType::kF32   ? kFloatTiles<DType::kF32>
+                                  : job.w.format.dtype == DType::kF16 ? kFloatTiles<DType::kF16>
+                                                                      : kFloatTiles<DType::kBF16>;
+  for (uint32_t t = 0; t < job.count; t += kTileTokens)
+    tiles.of[std::min(kTileTokens, job.count - t) - 1](job, panel, t);
 }
 
 void add_group(const Job& job, const Group& group, uint64_t begin, uint64_t index, uint64_t groups) {
   for (uint32_t t = 0; t < job.count; t += kTileTokens)
-    kGroupTiles[std::min(kTileTokens, job.count - t) - 1](job, group, begin, index, groups, t);
+    kGroupTiles.of[std::min(kTileTokens, job.count - t) - 1](job, group, begin, index, groups, t);
 }
 
 void run_integers(const Job& job, const std::byte* block) {

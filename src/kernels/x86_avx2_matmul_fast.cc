@@ -4,6 +4,7 @@
 // costs next to nothing.
 #if defined(__x86_64__)
 #include <algorithm>
+#include <utility>
 
 #include "kernels/x86_avx2_codes.h"
 
@@ -81,13 +82,6 @@ struct Tile {
 MOTLEY_TARGET_BEGIN(MOTLEY_AVX2_FEATURES)
 namespace {
 
-// Quads whose pair sums (2 * largest code * 127) may be added in int16.
-template <int kBits>
-constexpr int kSafeQuads = kBits <= 4   ? 8
-                           : kBits == 5 ? 4
-                           : kBits == 6 ? 2
-                                        : 1;
-
 // Where the codes of a part come from: the panel itself, or the unpacked block (64 bytes a quad).
 template <int kBits>
 struct PackedCodes {
@@ -100,23 +94,6 @@ struct UnpackedCodes {
     return load_bytes(part + (chunk * kQuadsPerChunk + static_cast<uint32_t>(q)) * kVectorBytes + 32 * half);
   }
 };
-
-// Four products of each row, as int16 pair sums. 8-bit codes are signed here: |w| times x with the sign of w, at most 2
-// * 128 * 127.
-template <int kBits>
-MOTLEY_INLINE __m256i pair_sums(__m256i codes, __m256i x) {
-  if constexpr (kBits != 8) return _mm256_maddubs_epi16(codes, x);
-  const __m256i w = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
-  return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
-}
-
-// gcc turns a chain of integer vector sums into a tree whose leaves do not fit the registers (and then prefill runs at
-// a third of the speed); the empty statement hides the sum from it.
-MOTLEY_INLINE __m256i add_in_order(__m256i a, __m256i b) {
-  __m256i sum = _mm256_add_epi16(a, b);
-  __asm__("" : "+x"(sum));
-  return sum;
-}
 
 template <int kTokens>
 struct Sums {
@@ -327,24 +304,27 @@ struct Functions {
   TileFunction direct[kTileTokens], unpacked[kTileTokens];
 };
 
-template <int kBits>
-constexpr Functions kIntegerFunctions = {
-    unpack<kBits>,
-    {integer_tile<kBits, PackedCodes<kBits>, 1>, integer_tile<kBits, PackedCodes<kBits>, 2>,
-     integer_tile<kBits, PackedCodes<kBits>, 3>, integer_tile<kBits, PackedCodes<kBits>, 4>},
-    {integer_tile<kBits, UnpackedCodes, 1>, integer_tile<kBits, UnpackedCodes, 2>,
-     integer_tile<kBits, UnpackedCodes, 3>, integer_tile<kBits, UnpackedCodes, 4>}};
-
-constexpr Functions kSuperFunctions = {unpack<6>,
-                                       {super_tile<PackedCodes<6>, 1>, super_tile<PackedCodes<6>, 2>,
-                                        super_tile<PackedCodes<6>, 3>, super_tile<PackedCodes<6>, 4>},
-                                       {super_tile<UnpackedCodes, 1>, super_tile<UnpackedCodes, 2>,
-                                        super_tile<UnpackedCodes, 3>, super_tile<UnpackedCodes, 4>}};
-
 }  // namespace
 MOTLEY_TARGET_END
 
 namespace {
+
+using TokenCounts = std::make_integer_sequence<int, kTileTokens>;
+
+template <int kBits, int... kLess>
+constexpr Functions integer_functions(std::integer_sequence<int, kLess...> /*counts*/) {
+  return {unpack<kBits>,
+          {integer_tile<kBits, PackedCodes<kBits>, kLess + 1>...},
+          {integer_tile<kBits, UnpackedCodes, kLess + 1>...}};
+}
+template <int... kLess>
+constexpr Functions super_functions(std::integer_sequence<int, kLess...> /*counts*/) {
+  return {unpack<6>, {super_tile<PackedCodes<6>, kLess + 1>...}, {super_tile<UnpackedCodes, kLess + 1>...}};
+}
+
+template <int kBits>
+constexpr Functions kIntegerFunctions = integer_functions<kBits>(TokenCounts());
+constexpr Functions kSuperFunctions = super_functions(TokenCounts());
 
 const Functions& functions_of(const PanelFormat& format) {
   if (format.kind == PanelKind::kQ6_K) return kSuperFunctions;
@@ -431,6 +411,7 @@ void run_panel(const Job& job, uint64_t panel, const OutputRows& out) {
 }  // namespace
 
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
+  if (x.tokens <= kStreamRows) return matmul_stream(w, x, panels, y);
   const Shape shape = shape_of(w.format);
   const Functions& functions = functions_of(w.format);
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
