@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "app/short_source.h"
 #include "fmt/ranges.h"
 
 namespace motley::app {
@@ -150,30 +151,38 @@ std::string bos_text(const Json& assets) {
                                                : ", not put before plain prompts");
 }
 
-std::string text_side(const Json& assets) {
+// Which file said it, without the folder that the first line names.
+std::string source(const Json& description, const Json& file) {
+  return short_source(text(file), text(description, "path"));
+}
+
+std::string text_side(const Json& description) {
+  const Json& assets = at(description, "text");
   const Json& tokenizer = at(assets, "tokenizer");
   std::vector<std::string> templates, ends;
   for (const Json& name : items(assets, "chat_templates")) templates.push_back(text(name));
   for (const Json& end : items(assets, "end_tokens"))
-    ends.push_back(fmt::format("{} ({})", text(end, "id"), text(end, "source")));
+    ends.push_back(fmt::format("{} ({})", text(end, "id"), source(description, at(end, "source"))));
   return "\ntext\n" +
-         entry("  tokenizer", tokenizer.is_null()
-                                  ? "missing"
-                                  : fmt::format("{}, {} tokens ({})", text(tokenizer, "kind"),
-                                                text(tokenizer, "vocabulary"), text(tokenizer, "source"))) +
+         entry("  tokenizer", tokenizer.is_null() ? "missing"
+                                                  : fmt::format("{}, {} tokens ({})", text(tokenizer, "kind"),
+                                                                text(tokenizer, "vocabulary"),
+                                                                source(description, at(tokenizer, "source")))) +
          entry("  chat", templates.empty() ? "no template"
                                            : fmt::format("template {} ({})", fmt::join(templates, ", "),
-                                                         text(assets, "chat_template_source"))) +
+                                                         source(description, at(assets, "chat_template_source")))) +
          entry("  BOS", bos_text(assets)) +
          entry("  ends with", ends.empty() ? "no token" : fmt::format("{}", fmt::join(ends, ", ")));
 }
 
-std::string generation(const Json& defaults) {
+std::string generation(const Json& description) {
+  const Json& defaults = at(description, "generation");
   std::vector<std::string> words;
   for (const auto& [key, value] : *defaults.as_object())
     if (key != "source" && !value.is_null()) words.push_back(key + " " + text(value));
   return entry("  sampling", words.empty() ? "nothing recommended"
-                                           : fmt::format("{} ({})", fmt::join(words, ", "), text(defaults, "source")));
+                                           : fmt::format("{} ({})", fmt::join(words, ", "),
+                                                         source(description, at(defaults, "source"))));
 }
 
 std::string lines_of(std::string_view title, const Json::Array& lines) {
@@ -204,7 +213,7 @@ std::string tensors(const Json& description) {
 
 std::string file_names(const Json& description) {
   std::vector<std::string> names;
-  for (const Json& name : items(description, "files")) names.push_back(text(name));
+  for (const Json& name : items(description, "files")) names.push_back(source(description, name));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -214,9 +223,9 @@ std::string inspect_report(const Json& description) {
   return entry("model", text(description, "path")) +
          entry("container", fmt::format("{} ({})", text(description, "container"), file_names(description))) +
          entry("architecture", text(description, "architecture")) + network(at(description, "spec")) +
-         storage(description) + bytes(description) + text_side(at(description, "text")) +
-         generation(at(description, "generation")) + lines_of("overrides", items(description, "overrides")) +
-         lines_of("notes", items(description, "notes")) + unused(description) + tensors(description);
+         storage(description) + bytes(description) + text_side(description) + generation(description) +
+         lines_of("overrides", items(description, "overrides")) + lines_of("notes", items(description, "notes")) +
+         unused(description) + tensors(description);
 }
 
 }  // namespace motley::app

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "app/exit_status.h"
+#include "app/short_source.h"
 #include "app/status_line.h"
 #include "base/folder.h"
 #include "base/memory.h"
@@ -27,7 +28,8 @@ std::string context_reason(const LoadedModel& loaded, std::optional<uint32_t> wa
 std::string end_tokens(const LoadedModel& loaded) {
   std::vector<std::string> words;
   for (const model::EndToken& end : loaded.model->text.end_tokens)
-    words.push_back(fmt::format("{} {} ({})", end.id, loaded.tokenizer.token(end.id).value_or("?"), end.source));
+    words.push_back(fmt::format("{} {} ({})", end.id, loaded.tokenizer.token(end.id).value_or("?"),
+                                short_source(end.source, loaded.model->provenance.path)));
   return words.empty() ? "none: answers end by length" : fmt::format("{}", fmt::join(words, ", "));
 }
 

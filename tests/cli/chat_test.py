@@ -1,4 +1,4 @@
-"""The chat, on a pseudo-terminal: questions, Ctrl-C during an answer and at the prompt, commands, history, several lines."""
+"""The chat, on a pseudo-terminal: questions, Ctrl-C during answers and between, commands, history, several lines."""
 
 import os
 import pathlib
