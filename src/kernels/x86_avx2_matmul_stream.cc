@@ -1,5 +1,5 @@
-// Integer matmul with AVX2 for very few rows of activations: each panel is read once, front to back, with the results of its 16
-// rows in registers. What depends on the activations alone is computed once for all panels. Same bits as
+// Integer matmul with AVX2 for very few rows of activations: each panel is read once, front to back, with the results
+// of its 16 rows in registers. What depends on the activations alone is computed once for all panels. Same bits as
 // x86_avx2_matmul_fast.cc, which serves more rows.
 #if defined(__x86_64__)
 #include <array>
@@ -35,8 +35,9 @@ RowFacts prepare(const PanelFormat& format, uint64_t cols, const QuantizedRows& 
       const uint64_t from = row * parts + part;
       facts.scales[to] = x.scales[from];
       facts.scaled_sums[to] = x.scales[from] * static_cast<float>(x.sums[from]);
-      facts.offsets[to] = format.kind == PanelKind::kQ6_K ? side_by_side(x.half_sums[2 * from], x.half_sums[2 * from + 1])
-                                                          : offset * x.sums[from];
+      facts.offsets[to] = format.kind == PanelKind::kQ6_K
+                              ? side_by_side(x.half_sums[2 * from], x.half_sums[2 * from + 1])
+                              : offset * x.sums[from];
     }
   return facts;
 }
@@ -109,9 +110,12 @@ void integer_panel(const Stream& stream, const std::byte* panel, Results<kRows>&
   const __m256i ones = _mm256_set1_epi16(1);
   const int8_t* x = stream.codes;
   uint64_t fact = 0;
-  for (const std::byte* const end = panel + panel_bytes(stream.w.format, stream.w.cols); panel < end; panel += layout.bytes) {
-    const __m256 scales[2] = {load_floats(kDType, panel + layout.scales_at, 0), load_floats(kDType, panel + layout.scales_at, 1)};
-    for (const std::byte* chunk = panel; chunk < panel + layout.scales_at; chunk += chunk_bytes(kBits), x += kPartCols, fact += kRows) {
+  for (const std::byte* const end = panel + panel_bytes(stream.w.format, stream.w.cols); panel < end;
+       panel += layout.bytes) {
+    const __m256 scales[2] = {load_floats(kDType, panel + layout.scales_at, 0),
+                              load_floats(kDType, panel + layout.scales_at, 1)};
+    for (const std::byte* chunk = panel; chunk < panel + layout.scales_at;
+         chunk += chunk_bytes(kBits), x += kPartCols, fact += kRows) {
       Sums<kRows> sums;
       clear(sums);
       MOTLEY_UNROLL
@@ -150,7 +154,8 @@ template <int kRows>
 void super_panel(const Stream& stream, const std::byte* panel, Results<kRows>& y) {
   const int8_t* x = stream.codes;
   uint64_t fact = 0;
-  for (const std::byte* const end = panel + panel_bytes(stream.w.format, stream.w.cols); panel < end; panel += kSuperBytes) {
+  for (const std::byte* const end = panel + panel_bytes(stream.w.format, stream.w.cols); panel < end;
+       panel += kSuperBytes) {
     const __m256 scales[2] = {load_f16x8(panel + kSuperScaleAt), load_f16x8(panel + kSuperScaleAt + 16)};
     const std::byte* group_scales = panel + kSuperScalesAt;
     for (const std::byte* chunk = panel; chunk < panel + kSuperScalesAt;
