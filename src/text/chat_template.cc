@@ -69,10 +69,11 @@ MotleyLocalTime local_time(const std::optional<std::tm>& given) {
 Status failure(int32_t result, const std::string& message, std::string_view where) {
   switch (result) {
     case MOTLEY_REFUSED:
-      return absl::FailedPreconditionError(fmt::format("{}: the chat template refuses this conversation: {}", where, message));
+      return absl::FailedPreconditionError(
+          fmt::format("{}: the chat template refuses this conversation: {}", where, message));
     case MOTLEY_EXHAUSTED:
-      return absl::ResourceExhaustedError(fmt::format("{}: expected a chat template that ends, got one that does not: {}",
-                                                      where, message));
+      return absl::ResourceExhaustedError(
+          fmt::format("{}: expected a chat template that ends, got one that does not: {}", where, message));
     case MOTLEY_PANIC:
       return absl::InternalError(fmt::format("{}: {}", where, message));
     default:
@@ -120,7 +121,8 @@ StatusOr<ChatTemplate> ChatTemplate::compile(std::string_view source, std::strin
 StatusOr<std::string> ChatTemplate::render(const ChatInput& input, const ChatLimits& limits) const {
   const Variables variables = variables_of(input);
   const MotleyLocalTime now = local_time(input.now);
-  const MotleyRenderLimits bounds = {.fuel = limits.fuel, .output_bytes = limits.output_bytes};
+  const MotleyRenderLimits bounds = {
+      .fuel = limits.fuel, .output_bytes = limits.output_bytes, .memory_bytes = limits.memory_bytes};
   MotleyBytes text{};
   MotleyBytes error{};
   const int32_t result = motley_template_render(state_->handle, variables.list().data(), variables.list().size(), &now,

@@ -1,4 +1,5 @@
-// Conversations to prompts, as transformers' apply_chat_template writes them. Not for choosing a template or reading files.
+// Conversations to prompts, as transformers' apply_chat_template writes them. Not for choosing a template or reading
+// files.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,12 @@ struct ChatInput {
 // The special tokens of a checkpoint, and nothing else filled in.
 ChatInput chat_input_of(const model::TextAssets& assets);
 
-// Bounds for a template that comes from a stranger. A step costs 1, 64 bytes of text made cost 1; a prompt of 100,000 tokens
-// takes about 50,000 for its bytes.
+// Bounds for a template that comes from a stranger. A step costs 1, as do 64 bytes of text made: a prompt of 100,000
+// tokens takes some 10,000 for its bytes and a hundred for each message. All of it is about a second of work.
 struct ChatLimits {
-  uint64_t fuel = 50'000'000;
+  uint64_t fuel = 10'000'000;
   uint64_t output_bytes = uint64_t{64} << 20;
+  uint64_t memory_bytes = uint64_t{512} << 20;  // held at once; a template that wants more leaks what it held
 };
 
 // Immutable; copies share one program. Threads: render may be called at once.
@@ -47,7 +49,8 @@ class ChatTemplate {
   static StatusOr<ChatTemplate> compile(std::string_view source, std::string_view where);
 
   // Errors: FailedPrecondition with the template's own words when it refuses the conversation (raise_exception);
-  // ResourceExhausted when a limit ends it; InvalidArgument for JSON that is none and everything else a template can do wrong.
+  // ResourceExhausted when a limit ends it; InvalidArgument for JSON that is none and everything else a template can do
+  // wrong.
   StatusOr<std::string> render(const ChatInput& input, const ChatLimits& limits = {}) const;
 
  private:

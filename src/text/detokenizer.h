@@ -11,10 +11,10 @@
 
 namespace motley::text {
 
-// Everything that feed and finish return, in order, is exactly Tokenizer::decode of all ids: whatever the cut, with leading
-// spaces dropped only at the true beginning, and never a part of a character. A run of byte tokens is held until it ends,
-// because its text depends on all of it. A call costs what its own token costs.
-// Owner: one answer. Threads: one at a time. Keeps the vocabulary alive by itself.
+// Everything that feed and finish return, in order, is exactly Tokenizer::decode of all ids: whatever the cut, with
+// leading spaces dropped only at the true beginning, and never a part of a character. A run of byte tokens is held
+// until it ends, because its text depends on all of it. A call costs what its own token costs. Owner: one answer.
+// Threads: one at a time. Keeps the vocabulary alive by itself.
 class Detokenizer {
  public:
   Detokenizer(const Tokenizer& tokenizer, SpecialTokens special);

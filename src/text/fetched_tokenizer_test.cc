@@ -24,11 +24,11 @@ INSTANTIATE_TEST_SUITE_P(Packages, FetchedTokenizer,
                          testing::Values("llama2", "llama3", "qwen3", "gemma3", "gptoss", "deepseek_v3"),
                          [](const auto& row) { return std::string(row.param); });
 
-// A GGUF of Llama 2 stores its pieces with the scores that SentencePiece gave them, minus the rank of the merge, and no merges.
-// The ids must be those of the model's own tokenizer.json.
+// A GGUF of Llama 2 stores its pieces with the scores that SentencePiece gave them, minus the rank of the merge, and no
+// merges. The ids must be those of the model's own tokenizer.json.
 TEST(FetchedVocabulary, Llama2PiecesWithScoresEqualItsTokenizerJson) {
-  constexpr size_t kFirstMerged = 259;     // after the unknown, two control and 256 byte tokens
-  constexpr float kRunOfSpaces = -1e9f;    // the score that SentencePiece gives them all
+  constexpr size_t kFirstMerged = 259;   // after the unknown, two control and 256 byte tokens
+  constexpr float kRunOfSpaces = -1e9f;  // the score that SentencePiece gives them all
   constexpr std::string_view kSpace = "▁";
   const Json json = read_json(std::string(kFetched) + "llama2/tokenizer.json");
   if (!json.find("model")) return;  // read_json has failed the test
@@ -43,7 +43,10 @@ TEST(FetchedVocabulary, Llama2PiecesWithScoresEqualItsTokenizerJson) {
     const bool spaces = id >= kFirstMerged && pieces.tokens[id].size() > kSpace.size() &&
                         pieces.tokens[id].find_first_not_of(kSpace) == std::string::npos;
     pieces.scores.push_back(spaces ? kRunOfSpaces : id < kFirstMerged ? 0.0f : -static_cast<float>(id - kFirstMerged));
-    pieces.types.push_back(id == 0 ? Type::kUnknown : id < 3 ? Type::kControl : id < kFirstMerged ? Type::kByte : Type::kNormal);
+    pieces.types.push_back(id == 0             ? Type::kUnknown
+                           : id < 3            ? Type::kControl
+                           : id < kFirstMerged ? Type::kByte
+                                               : Type::kNormal);
   }
   model::TextAssets assets = assets_of(std::move(pieces));
   assets.bos_id = 1;

@@ -31,7 +31,8 @@ constexpr PreTokenizer kTable[] = {
 }  // namespace
 
 const PreTokenizer* find_pre_tokenizer(std::string_view name) {
-  const auto* row = std::find_if(std::begin(kTable), std::end(kTable), [&](const auto& known) { return known.name == name; });
+  const auto* row =
+      std::find_if(std::begin(kTable), std::end(kTable), [&](const auto& known) { return known.name == name; });
   return row == std::end(kTable) ? nullptr : row;
 }
 

@@ -1,4 +1,5 @@
-// How texts are split before byte-level BPE, by the name that GGUF's tokenizer.ggml.pre gives. The table is pre_tokenizers.def.
+// How texts are split before byte-level BPE, by the name that GGUF's tokenizer.ggml.pre gives. The table is
+// pre_tokenizers.def.
 #pragma once
 
 #include <string_view>

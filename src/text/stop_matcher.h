@@ -12,7 +12,8 @@ namespace motley::text {
 // Owner: one answer. Threads: one at a time.
 class StopMatcher {
  public:
-  // Empty strings are ignored. When several match, the one that begins first wins; of those, the longest that is complete.
+  // Empty strings are ignored. When several match, the one that begins first wins; of those, the longest that is
+  // complete.
   explicit StopMatcher(std::vector<std::string> stops);
 
   struct Result {

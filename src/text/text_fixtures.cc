@@ -38,7 +38,8 @@ std::string streamed(const Tokenizer& tokenizer, std::span<const int32_t> ids, S
   return text + rest.value_or("");
 }
 
-void expect_decodes(const Tokenizer& tokenizer, const std::vector<int32_t>& ids, const std::string& text, SpecialTokens special) {
+void expect_decodes(const Tokenizer& tokenizer, const std::vector<int32_t>& ids, const std::string& text,
+                    SpecialTokens special) {
   const auto whole = tokenizer.decode(ids, special);
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_EQ(*whole, text);
@@ -65,7 +66,8 @@ void expect_encodes(const Tokenizer& tokenizer, const Json& row, const std::stri
   std::vector<int32_t> expected = ids_member(row, "whole", ids);
   const auto& prefix = tokenizer.prefix();
   // Hugging Face adds a second BOS to a text that begins with one.
-  if (!prefix.empty() && ids.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), ids.begin())) expected = ids;
+  if (!prefix.empty() && ids.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), ids.begin()))
+    expected = ids;
   EXPECT_EQ(*whole, expected) << "with the checkpoint's own tokens";
 }
 

@@ -1,4 +1,5 @@
-// What the tests of this module read: vocabularies and reference ids under tests/data/text, fetched tokenizers under .cache.
+// What the tests of this module read: vocabularies and reference ids under tests/data/text, fetched tokenizers under
+// .cache.
 #pragma once
 
 #include <string>

@@ -37,8 +37,8 @@ StatusOr<std::vector<int32_t>> raw_encode(const MotleyTokenizer* handle, std::st
   return take(ids);
 }
 
-// What the description's post-processor puts before and after a text. Seen from outside: the ids of a text with it, less the
-// ids without.
+// What the description's post-processor puts before and after a text. Seen from outside: the ids of a text with it,
+// less the ids without.
 Status find_affixes(const MotleyTokenizer* handle, std::vector<int32_t>* prefix, std::vector<int32_t>* suffix) {
   constexpr std::string_view kProbe = "a";
   TRY(const auto plain, raw_encode(handle, kProbe, 0));
@@ -86,7 +86,8 @@ StatusOr<Tokenizer> Tokenizer::load(const model::TextAssets& assets) {
     return absl::InternalError(reason);
   }
   const int64_t highest = motley_tokenizer_highest_id(state->handle);
-  REJECT_IF(highest > std::numeric_limits<int32_t>::max(), "tokenizer.highest_id", state->source, "ids below 2^31", highest);
+  REJECT_IF(highest > std::numeric_limits<int32_t>::max(), "tokenizer.highest_id", state->source, "ids below 2^31",
+            highest);
   if (Status status = find_affixes(state->handle, &state->prefix, &state->suffix); !status.ok()) {
     return annotate(status, state->source);
   }
@@ -101,7 +102,8 @@ StatusOr<std::vector<int32_t>> Tokenizer::encode(std::string_view text, SpecialI
     REJECT_IF(true, "text.utf8", fmt::format("text, byte {}", *offset), "UTF-8",
               fmt::format("byte 0x{:02X}", static_cast<uint8_t>(text[*offset])));
   }
-  TRY(std::vector<int32_t> ids, raw_encode(state_->handle, text, special == SpecialInText::kParse ? MOTLEY_PARSE_SPECIAL : 0));
+  TRY(std::vector<int32_t> ids,
+      raw_encode(state_->handle, text, special == SpecialInText::kParse ? MOTLEY_PARSE_SPECIAL : 0));
   if (affixes == Affixes::kNone) return ids;
   const auto& prefix = state_->prefix;
   const bool there = special == SpecialInText::kParse && ids.size() >= prefix.size() &&
@@ -121,7 +123,8 @@ StatusOr<std::string> Tokenizer::decode(std::span<const int32_t> ids, SpecialTok
   MotleyBytes text{};
   MotleyBytes error{};
   const int32_t skip = special == SpecialTokens::kSkip ? 1 : 0;
-  if (motley_tokenizer_decode(state_->handle, unsigned_ids.data(), unsigned_ids.size(), skip, &text, &error) != MOTLEY_OK) {
+  if (motley_tokenizer_decode(state_->handle, unsigned_ids.data(), unsigned_ids.size(), skip, &text, &error) !=
+      MOTLEY_OK) {
     return annotate(absl::InvalidArgumentError(take(error)), state_->source);
   }
   return take(text);
@@ -150,7 +153,8 @@ std::optional<std::string> Tokenizer::token(int32_t id) const {
 
 std::optional<std::string> Tokenizer::token_bytes(int32_t id) const {
   MotleyBytes bytes{};
-  if (id < 0 || motley_tokenizer_token_bytes(state_->handle, static_cast<uint32_t>(id), &bytes) == 0) return std::nullopt;
+  if (id < 0 || motley_tokenizer_token_bytes(state_->handle, static_cast<uint32_t>(id), &bytes) == 0)
+    return std::nullopt;
   return take(bytes);
 }
 

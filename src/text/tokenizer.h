@@ -1,6 +1,6 @@
-// Text to ids and back, for one checkpoint. One implementation for every source of a vocabulary: a tokenizer.json is read as it
-// is, the pieces of a GGUF or llama2.c file are first turned into one (vocabulary.h).
-// Not for streams of ids (detokenizer.h) nor for chats (chat_template.h).
+// Text to ids and back, for one checkpoint. One implementation for every source of a vocabulary: a tokenizer.json is
+// read as it is, the pieces of a GGUF or llama2.c file are first turned into one (vocabulary.h). Not for streams of ids
+// (detokenizer.h) nor for chats (chat_template.h).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace motley::text {
 
-// What a special token's spelling inside a text means: the token, or just these characters. A prompt that a chat template wrote
-// is parsed; what a stranger typed and nobody rendered is text.
+// What a special token's spelling inside a text means: the token, or just these characters. A prompt that a chat
+// template wrote is parsed; what a stranger typed and nobody rendered is text.
 enum class SpecialInText { kParse, kAsText };
 
 // Whether the tokens that the checkpoint puts around a text (BOS, EOS) are added.
@@ -33,8 +33,9 @@ class Tokenizer {
   static StatusOr<Tokenizer> load(const model::TextAssets& assets);
 
   // Errors: InvalidArgument with the byte offset when `text` is not UTF-8.
-  // Affixes::kCheckpoint adds what the checkpoint's own description adds (a post-processor, or BOS by kind and pre-tokenizer),
-  // corrected by the assets' add_bos and add_eos where they say something. A text that already begins with BOS gets no second.
+  // Affixes::kCheckpoint adds what the checkpoint's own description adds (a post-processor, or BOS by kind and
+  // pre-tokenizer), corrected by the assets' add_bos and add_eos where they say something. A text that already begins
+  // with BOS gets no second.
   StatusOr<std::vector<int32_t>> encode(std::string_view text, SpecialInText special, Affixes affixes) const;
 
   // All ids at once, as Hugging Face decodes them. Ids without a token (padding rows of an embedding) give nothing.

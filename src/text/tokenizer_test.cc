@@ -23,11 +23,13 @@ Tokenizer loaded(const model::TextAssets& assets) {
 }
 
 TEST(Tokenizer, GgufVocabularyEqualsHuggingFace) {
-  expect_equals_reference(loaded(assets_of(vocabulary_in(kVocabulary))), std::string(kFixtures) + "reference-smollm2.json");
+  expect_equals_reference(loaded(assets_of(vocabulary_in(kVocabulary))),
+                          std::string(kFixtures) + "reference-smollm2.json");
 }
 
 TEST(Tokenizer, TokenizerJsonEqualsHuggingFace) {
-  expect_equals_reference(loaded(assets_of_json(read_file(kTwin), kTwin)), std::string(kFixtures) + "reference-smollm2.json");
+  expect_equals_reference(loaded(assets_of_json(read_file(kTwin), kTwin)),
+                          std::string(kFixtures) + "reference-smollm2.json");
 }
 
 TEST(Tokenizer, Llama2cVocabularyEqualsRunC) {

@@ -49,9 +49,10 @@ int byte_of(std::string_view token) {
 Status check_counts(const Vocabulary& vocabulary) {
   const size_t count = vocabulary.tokens.size();
   REJECT_IF(count == 0, "vocabulary.empty", vocabulary.source, "at least one token", 0);
-  REJECT_IF(count > kMaxTokens, "vocabulary.count", vocabulary.source, fmt::format("at most {} tokens", kMaxTokens), count);
-  REJECT_IF(vocabulary.types.size() != count, "vocabulary.types", vocabulary.source, fmt::format("{} token types", count),
-            vocabulary.types.size());
+  REJECT_IF(count > kMaxTokens, "vocabulary.count", vocabulary.source, fmt::format("at most {} tokens", kMaxTokens),
+            count);
+  REJECT_IF(vocabulary.types.size() != count, "vocabulary.types", vocabulary.source,
+            fmt::format("{} token types", count), vocabulary.types.size());
   const bool scored = vocabulary.kind == Kind::kSentencePiece;
   REJECT_IF(scored && vocabulary.scores.size() != count, "vocabulary.scores", vocabulary.source,
             fmt::format("{} scores", count), vocabulary.scores.size());
@@ -85,7 +86,8 @@ StatusOr<Ids> index_tokens(const Vocabulary& vocabulary) {
     TRY(check_token(vocabulary, id));
     const std::string& token = vocabulary.tokens[id];
     const bool unused = vocabulary.types[id] == Type::kUnused;
-    REJECT_IF(token.empty() && !unused, "vocabulary.empty_token", place(vocabulary, "token", id), "at least one byte", 0);
+    REJECT_IF(token.empty() && !unused, "vocabulary.empty_token", place(vocabulary, "token", id), "at least one byte",
+              0);
     if (token.empty()) continue;
     const auto [entry, added] = ids.emplace(token, static_cast<int32_t>(id));
     if (added) continue;
@@ -103,7 +105,8 @@ StatusOr<Ids> index_tokens(const Vocabulary& vocabulary) {
 
 StatusOr<bool> has_byte_fallback(const Vocabulary& vocabulary) {
   const auto count = static_cast<size_t>(std::count(vocabulary.types.begin(), vocabulary.types.end(), Type::kByte));
-  REJECT_IF(count != 0 && count != kByteTokens, "vocabulary.byte_count", vocabulary.source, "256 byte tokens or none", count);
+  REJECT_IF(count != 0 && count != kByteTokens, "vocabulary.byte_count", vocabulary.source, "256 byte tokens or none",
+            count);
   return count != 0;
 }
 
@@ -151,9 +154,10 @@ void append_added_tokens(std::string* out, const Vocabulary& vocabulary, const I
     if (!special && type != Type::kUserDefined) continue;
     if (!ids.contains(vocabulary.tokens[id])) continue;
     if (out->size() > start) *out += ',';
-    *out += fmt::format("{{\"id\":{},\"content\":{},\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"
-                        "\"normalized\":false,\"special\":{}}}",
-                        id, quoted(vocabulary.tokens[id]), special);
+    *out += fmt::format(
+        "{{\"id\":{},\"content\":{},\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"
+        "\"normalized\":false,\"special\":{}}}",
+        id, quoted(vocabulary.tokens[id]), special);
   }
   *out += ']';
 }
@@ -164,12 +168,13 @@ Status append_merge(std::string* out, const Vocabulary& vocabulary, const Ids& i
   const size_t space = merge.find(' ');
   const bool two_parts = space != std::string::npos && space > 0 && space + 1 < merge.size() &&
                          merge.find(' ', space + 1) == std::string::npos;
-  REJECT_IF(!two_parts, "vocabulary.merge", place(vocabulary, "merge", index), "two tokens with one space between", merge);
+  REJECT_IF(!two_parts, "vocabulary.merge", place(vocabulary, "merge", index), "two tokens with one space between",
+            merge);
   const std::string left = merge.substr(0, space);
   const std::string right = merge.substr(space + 1);
   for (const std::string& token : {left, right, left + right}) {
-    REJECT_IF(!ids.contains(token), "vocabulary.merge_token", place(vocabulary, "merge", index), "tokens of the vocabulary",
-              token);
+    REJECT_IF(!ids.contains(token), "vocabulary.merge_token", place(vocabulary, "merge", index),
+              "tokens of the vocabulary", token);
   }
   if (index > 0) *out += ',';
   *out += fmt::format("[{},{}]", quoted(left), quoted(right));
@@ -183,11 +188,12 @@ StatusOr<std::string> bpe_json(const Vocabulary& vocabulary) {
             "the name of a known pre-tokenizer", fmt::format("\"{}\"", vocabulary.pre_tokenizer));
   std::string out = "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,";
   append_added_tokens(&out, vocabulary, ids);
-  out += fmt::format(",\"normalizer\":{},\"pre_tokenizer\":{},\"post_processor\":null,"
-                     "\"decoder\":{{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true}},"
-                     "\"model\":{{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
-                     "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":{},",
-                     pre->normalizer, pre->splits, pre->ignore_merges);
+  out += fmt::format(
+      ",\"normalizer\":{},\"pre_tokenizer\":{},\"post_processor\":null,"
+      "\"decoder\":{{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true}},"
+      "\"model\":{{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
+      "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":{},",
+      pre->normalizer, pre->splits, pre->ignore_merges);
   append_vocab(&out, vocabulary, ids);
   out += ",\"merges\":[";
   for (size_t i = 0; i < vocabulary.merges.size(); ++i) TRY(append_merge(&out, vocabulary, ids, i));
@@ -252,7 +258,8 @@ StatusOr<std::string> unknown_token(const Vocabulary& vocabulary, bool byte_fall
   REJECT_IF(count > 1 || (count == 0 && !byte_fallback), "vocabulary.unknown", vocabulary.source,
             "one unknown token, or 256 byte tokens and at most one unknown", count);
   if (count == 0) return std::string("null");
-  const auto at = std::find(vocabulary.types.begin(), vocabulary.types.end(), Type::kUnknown) - vocabulary.types.begin();
+  const auto at =
+      std::find(vocabulary.types.begin(), vocabulary.types.end(), Type::kUnknown) - vocabulary.types.begin();
   return quoted(vocabulary.tokens[static_cast<size_t>(at)]);
 }
 
@@ -266,14 +273,16 @@ StatusOr<std::string> sentence_piece_json(const Vocabulary& vocabulary) {
   const bool prefixed = vocabulary.add_space_prefix;
   std::string out = "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,";
   append_added_tokens(&out, vocabulary, ids);
-  out += fmt::format(",\"normalizer\":{{\"type\":\"Sequence\",\"normalizers\":[{}{}]}},\"pre_tokenizer\":null,"
-                     "\"post_processor\":null,\"decoder\":{{\"type\":\"Sequence\",\"decoders\":["
-                     "{{\"type\":\"Replace\",\"pattern\":{{\"String\":\"▁\"}},\"content\":\" \"}},"
-                     "{{\"type\":\"ByteFallback\"}},{{\"type\":\"Fuse\"}}{}]}},",
-                     prefixed ? kPrefix : "", kSpaces, prefixed ? kStrip : "");
-  out += fmt::format("\"model\":{{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":{},\"continuing_subword_prefix\":null,"
-                     "\"end_of_word_suffix\":null,\"fuse_unk\":true,\"byte_fallback\":{},\"ignore_merges\":false,",
-                     unknown, byte_fallback);
+  out += fmt::format(
+      ",\"normalizer\":{{\"type\":\"Sequence\",\"normalizers\":[{}{}]}},\"pre_tokenizer\":null,"
+      "\"post_processor\":null,\"decoder\":{{\"type\":\"Sequence\",\"decoders\":["
+      "{{\"type\":\"Replace\",\"pattern\":{{\"String\":\"▁\"}},\"content\":\" \"}},"
+      "{{\"type\":\"ByteFallback\"}},{{\"type\":\"Fuse\"}}{}]}},",
+      prefixed ? kPrefix : "", kSpaces, prefixed ? kStrip : "");
+  out += fmt::format(
+      "\"model\":{{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":{},\"continuing_subword_prefix\":null,"
+      "\"end_of_word_suffix\":null,\"fuse_unk\":true,\"byte_fallback\":{},\"ignore_merges\":false,",
+      unknown, byte_fallback);
   append_vocab(&out, vocabulary, ids);
   out += ",\"merges\":[";
   bool first = true;

@@ -1,10 +1,10 @@
-// The C ABI of the Rust text bridge: Hugging Face `tokenizers` and `minijinja`. Bytes in; ids, text or an error out. It holds no
-// policy, keeps no global state and never lets a panic or an exception across.
-// Owner: src/text's .cc files, which wrap it; nobody else includes it.
+// The C ABI of the Rust text bridge: Hugging Face `tokenizers` and `minijinja`. Bytes in; ids, text or an error out. It
+// holds no policy, keeps no global state and never lets a panic or an exception across. Owner: src/text's .cc files,
+// which wrap it; nobody else includes it.
 //
-// Memory: what a function hands out (MotleyBytes, MotleyIds, handles) belongs to the caller, who gives it back to the matching
-// motley_*_free. An `error` is always filled when the result is not MOTLEY_OK: one line of UTF-8, no final newline.
-// Threads: tokenizers and templates may be shared; a detokenizer belongs to one thread at a time.
+// Memory: what a function hands out (MotleyBytes, MotleyIds, handles) belongs to the caller, who gives it back to the
+// matching motley_*_free. An `error` is always filled when the result is not MOTLEY_OK: one line of UTF-8, no final
+// newline. Threads: tokenizers and templates may be shared; a detokenizer belongs to one thread at a time.
 #pragma once
 
 #include <stddef.h>
@@ -58,11 +58,11 @@ enum MotleyEncodeFlags {
 int32_t motley_tokenizer_encode(const MotleyTokenizer* tokenizer, MotleySlice text, uint32_t flags, MotleyIds* out,
                                 MotleyBytes* error);
 // Ids without a token give nothing.
-int32_t motley_tokenizer_decode(const MotleyTokenizer* tokenizer, const uint32_t* ids, size_t count, int32_t skip_special,
-                                MotleyBytes* out, MotleyBytes* error);
+int32_t motley_tokenizer_decode(const MotleyTokenizer* tokenizer, const uint32_t* ids, size_t count,
+                                int32_t skip_special, MotleyBytes* out, MotleyBytes* error);
 
-uint64_t motley_tokenizer_size(const MotleyTokenizer* tokenizer);        // number of tokens
-int64_t motley_tokenizer_highest_id(const MotleyTokenizer* tokenizer);   // -1 when there is none
+uint64_t motley_tokenizer_size(const MotleyTokenizer* tokenizer);                     // number of tokens
+int64_t motley_tokenizer_highest_id(const MotleyTokenizer* tokenizer);                // -1 when there is none
 int64_t motley_tokenizer_id_of(const MotleyTokenizer* tokenizer, MotleySlice token);  // -1 when there is none
 int32_t motley_tokenizer_is_special(const MotleyTokenizer* tokenizer, uint32_t id);
 // The token as the vocabulary spells it. Returns 0 when there is none.
@@ -105,6 +105,7 @@ typedef struct MotleyLocalTime {  // what strftime_now sees
 typedef struct MotleyRenderLimits {
   uint64_t fuel;  // an instruction costs 1, as do 64 bytes of data
   uint64_t output_bytes;
+  uint64_t memory_bytes;  // held at once; the render that wants more is stopped and leaks what it held
 } MotleyRenderLimits;
 
 int32_t motley_template_render(const MotleyTemplate* chat_template, const MotleyVariable* variables, size_t count,

@@ -1,5 +1,6 @@
 //! The C ABI of bridge.h: every function here turns pointers into Rust values, calls one of the modules and catches panics.
 
+mod budget;
 mod python;
 mod stream;
 mod template;
@@ -333,6 +334,14 @@ pub unsafe extern "C" fn motley_template_render(
     call(
         error,
         |text: Vec<u8>| out.write(Bytes::from_vec(text)),
-        || (*chat_template).render(read_variables(variables)?, *now, *limits),
+        || {
+            let (chat_template, now, limits) = ((*chat_template).clone(), *now, *limits);
+            let variables = read_variables(variables)?;
+            let work = move || guarded(|| chat_template.render(variables, now, limits));
+            budget::within(limits.memory_bytes, work).map_err(Failure::invalid)?.unwrap_or_else(|| {
+                let message = format!("it wants more than {} bytes of memory", limits.memory_bytes);
+                Err(Failure { kind: Kind::Exhausted, message })
+            })
+        },
     )
 }

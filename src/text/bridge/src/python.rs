@@ -1,6 +1,6 @@
 //! What Python writes where a template shows a value: json.dumps, repr of a float, strftime.
 
-use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::value::{Kwargs, Tuple, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
 #[repr(C)]
@@ -278,4 +278,82 @@ fn directive_text(directive: char, now: &LocalTime) -> Option<String> {
         'y' => format!("{:02}", now.year.rem_euclid(100)),
         _ => return None,
     })
+}
+
+/// Jinja2's int filter: int(value), or of the number that a text spells.
+pub fn to_int(value: &Value) -> Option<Value> {
+    if value.kind() == ValueKind::Bool {
+        return Some(Value::from(i64::from(value.is_true())));
+    }
+    if value.is_integer() {
+        return Some(value.clone());
+    }
+    let text = value.as_str().map(|text| text.trim().replace('_', ""));
+    if let Some(whole) = text.as_ref().and_then(|text| text.parse::<i128>().ok()) {
+        return Some(Value::from(whole));
+    }
+    let number = to_float(value).and_then(|float| f64::try_from(float).ok())?;
+    (number.is_finite() && number.abs() < 1e18).then(|| Value::from(number.trunc() as i64))
+}
+
+pub fn to_float(value: &Value) -> Option<Value> {
+    match value.kind() {
+        ValueKind::Number | ValueKind::Bool => f64::try_from(value.clone()).ok(),
+        ValueKind::String => value.as_str().and_then(|text| text.trim().replace('_', "").parse().ok()),
+        _ => None,
+    }
+    .map(Value::from)
+}
+
+/// Methods of Python's str that templates use and the compatibility layer lacks; None for all others.
+pub fn string_method(value: &Value, method: &str, args: &[Value]) -> Option<Result<Value, Error>> {
+    let text = value.as_str()?;
+    let argument = |index: usize| args.get(index).and_then(|value| value.as_str());
+    let tuple = |parts: [&str; 3]| Value::from(Tuple::from(parts.map(Value::from).to_vec()));
+    let result = match (method, args.len()) {
+        ("removeprefix", 1) => Value::from(text.strip_prefix(argument(0)?).unwrap_or(text)),
+        ("removesuffix", 1) => Value::from(text.strip_suffix(argument(0)?).unwrap_or(text)),
+        ("partition", 1) => match text.split_once(argument(0)?) {
+            Some((before, after)) => tuple([before, argument(0)?, after]),
+            None => tuple([text, "", ""]),
+        },
+        ("rpartition", 1) => match text.rsplit_once(argument(0)?) {
+            Some((before, after)) => tuple([before, argument(0)?, after]),
+            None => tuple(["", "", text]),
+        },
+        ("rsplit", 1 | 2) if !argument(0)?.is_empty() => {
+            let most = args.get(1).and_then(|count| usize::try_from(count.clone()).ok()).unwrap_or(usize::MAX - 1);
+            let mut parts: Vec<Value> = text.rsplitn(most.saturating_add(1), argument(0)?).map(Value::from).collect();
+            parts.reverse();
+            Value::from(parts)
+        }
+        ("index", 1) => match text.find(argument(0)?) {
+            Some(byte) => Value::from(text[..byte].chars().count()),
+            None => return Some(Err(bad("substring not found"))),
+        },
+        ("zfill", 1) => {
+            let width = usize::try_from(args[0].clone()).ok()?;
+            let missing = width.min(1 << 16).saturating_sub(text.chars().count());
+            let (sign, digits) = text.split_at(usize::from(text.starts_with(['+', '-'])));
+            Value::from(format!("{sign}{}{digits}", "0".repeat(missing)))
+        }
+        _ => return None,
+    };
+    Some(Ok(result))
+}
+
+/// markupsafe.escape.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&#34;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
 }

@@ -15,6 +15,7 @@ const NAME: &str = "chat template";
 pub struct Limits {
     pub fuel: u64,
     pub output_bytes: u64,
+    pub memory_bytes: u64,
 }
 
 thread_local! {
@@ -24,6 +25,8 @@ thread_local! {
     static OUTPUT_LIMIT: Cell<usize> = const { Cell::new(0) };
 }
 
+/// Cheap to clone.
+#[derive(Clone)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
 }
@@ -34,7 +37,11 @@ impl ChatTemplate {
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| Failure::invalid(describe(&error)))?);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        minijinja_contrib::add_to_environment(&mut environment);
+        environment.set_unknown_method_callback(|state, value, method, args| {
+            python::string_method(value, method, args)
+                .unwrap_or_else(|| minijinja_contrib::pycompat::unknown_method_callback(state, value, method, args))
+        });
         environment.set_formatter(|out, state, value| match value.kind() {
             ValueKind::Number if !value.is_integer() => {
                 let number = f64::try_from(value.clone())?;
@@ -43,6 +50,7 @@ impl ChatTemplate {
             _ => minijinja::escape_formatter(out, state, value),
         });
         add_python_tests(&mut environment);
+        add_jinja2_filters(&mut environment);
         environment.add_filter("tojson", |value: &Value, positional: Rest<Value>, kwargs: Kwargs| {
             python::to_json(value, &positional, &kwargs, OUTPUT_LIMIT.get())
         });
@@ -159,6 +167,9 @@ impl std::io::Write for Bounded {
 /// reasoning is there under every name that templates read.
 fn normalize_messages(messages: &mut Json) -> Result<(), Failure> {
     let list = messages.as_array_mut().ok_or_else(|| Failure::invalid("messages: expected a list"))?;
+    if list.is_empty() {
+        return Err(Failure::invalid("messages: expected at least one message, got none"));
+    }
     for message in list {
         let members = message.as_object_mut().ok_or_else(|| Failure::invalid("messages: expected a list of objects"))?;
         members.retain(|_, value| !value.is_null());
@@ -171,6 +182,40 @@ fn normalize_messages(messages: &mut Json) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Filters whose parameters or fallbacks differ from Jinja2's.
+fn add_jinja2_filters(environment: &mut Environment<'static>) {
+    fn fallback(value: &Value, otherwise: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
+        // default(value, default_value="", boolean=False)
+        let otherwise = match kwargs.get::<Option<Value>>("default_value")? {
+            Some(named) => named,
+            None => otherwise.unwrap_or_else(|| Value::from("")),
+        };
+        let falsy = kwargs.get::<Option<bool>>("boolean")?.unwrap_or(false);
+        kwargs.assert_all_used()?;
+        Ok(if value.is_undefined() || (falsy && !value.is_true()) { otherwise } else { value.clone() })
+    }
+    let default = |value: &Value, otherwise: Option<Value>, boolean: Option<Value>, kwargs: Kwargs| {
+        if boolean.is_some_and(|flag| flag.is_true()) && !value.is_true() {
+            return Ok(otherwise.unwrap_or_else(|| Value::from("")));
+        }
+        fallback(value, otherwise, kwargs)
+    };
+    environment.add_filter("escape", |value: &Value| python::escape(&value.to_string()));
+    environment.add_filter("e", |value: &Value| python::escape(&value.to_string()));
+    environment.add_filter("default", default);
+    environment.add_filter("d", default);
+    environment.add_filter("int", |value: &Value, otherwise: Option<Value>, kwargs: Kwargs| {
+        let named = kwargs.get::<Option<Value>>("default")?;
+        kwargs.assert_all_used()?;
+        Ok::<Value, Error>(python::to_int(value).unwrap_or_else(|| named.or(otherwise).unwrap_or_else(|| Value::from(0))))
+    });
+    environment.add_filter("float", |value: &Value, otherwise: Option<Value>, kwargs: Kwargs| {
+        let named = kwargs.get::<Option<Value>>("default")?;
+        kwargs.assert_all_used()?;
+        Ok::<Value, Error>(python::to_float(value).unwrap_or_else(|| named.or(otherwise).unwrap_or_else(|| Value::from(0.0))))
+    });
 }
 
 /// Tests whose answer differs from Jinja2's for Python values.
