@@ -5,6 +5,7 @@
 #if defined(__x86_64__)
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "kernels/x86_avx2_codes.h"
 
@@ -72,8 +73,8 @@ struct Tile {
   size_t codes_stride;
   const float* scales;  // of the first token at the block's first part
   size_t scales_stride;
-  const int32_t (*offsets)[kBlockParts];
-  const float (*scaled_sums)[kBlockParts];
+  const int32_t* offsets;    // like scales, and so are these
+  const float* scaled_sums;
   float* y;  // [tokens][16]
 };
 
@@ -166,7 +167,7 @@ template <int kTokens>
 MOTLEY_INLINE void subtract_halves(const Tile& tile, uint32_t part, Sums<kTokens>& sums) {
   MOTLEY_UNROLL
   for (int t = 0; t < kTokens; ++t) {
-    const __m256i halves = _mm256_set1_epi32(tile.offsets[t][part]);
+    const __m256i halves = _mm256_set1_epi32(tile.offsets[static_cast<size_t>(t) * tile.scales_stride + part]);
     MOTLEY_UNROLL
     for (int half = 0; half < 2; ++half) {
       const __m256i product = _mm256_madd_epi16(load_bytes(tile.block.part_factors[part] + 8 * half), halves);
@@ -180,7 +181,7 @@ MOTLEY_INLINE void subtract_offsets(const Tile& tile, uint32_t part, Sums<kToken
   if (tile.shape.offset == 0) return;
   MOTLEY_UNROLL
   for (int t = 0; t < kTokens; ++t) {
-    const __m256i offset = _mm256_set1_epi32(tile.offsets[t][part]);
+    const __m256i offset = _mm256_set1_epi32(tile.offsets[static_cast<size_t>(t) * tile.scales_stride + part]);
     sums.of[0][t] = _mm256_sub_epi32(sums.of[0][t], offset);
     sums.of[1][t] = _mm256_sub_epi32(sums.of[1][t], offset);
   }
@@ -192,7 +193,7 @@ MOTLEY_INLINE void accumulate(const Tile& tile, uint32_t part, const Sums<kToken
   MOTLEY_UNROLL
   for (int t = 0; t < kTokens; ++t) {
     const __m256 xscale = _mm256_set1_ps(tile.scales[static_cast<size_t>(t) * tile.scales_stride + part]);
-    const __m256 scaled_sum = _mm256_set1_ps(tile.scaled_sums[t][part]);
+    const __m256 scaled_sum = _mm256_set1_ps(tile.scaled_sums[static_cast<size_t>(t) * tile.scales_stride + part]);
     MOTLEY_UNROLL
     for (int half = 0; half < 2; ++half) {
       float* y = tile.y + 16 * t + 8 * half;
@@ -350,6 +351,8 @@ struct Job {
   const Functions& functions;
   const PanelMatrix& w;
   const QuantizedRows& x;
+  const std::vector<int32_t>& offsets;
+  const std::vector<float>& scaled_sums;
   uint32_t first, count;
 };
 
@@ -370,20 +373,16 @@ void add_block(const Job& job, const Block& block, uint64_t begin, float* y) {
   const auto& tiles = job.count <= kDirectTokens ? job.functions.direct : job.functions.unpacked;
   const size_t row_parts = job.w.cols / job.shape.part_cols;
   for (uint32_t t = 0; t < job.count; t += kTileTokens) {
-    int32_t offsets[kTileTokens][kBlockParts];
-    float scaled_sums[kTileTokens][kBlockParts];
     const uint32_t tokens = std::min(kTileTokens, job.count - t);
     const size_t token = job.first + t, at = token * row_parts + begin / job.shape.part_cols;
-    for (uint32_t i = 0; i < tokens; ++i)
-      prepare_token(job.shape, job.x, at + i * row_parts, block.parts, offsets[i], scaled_sums[i]);
     tiles[tokens - 1]({.shape = job.shape,
                        .block = block,
                        .codes = job.x.codes + token * job.w.cols + begin,
                        .codes_stride = job.w.cols,
                        .scales = job.x.scales + at,
                        .scales_stride = row_parts,
-                       .offsets = offsets,
-                       .scaled_sums = scaled_sums,
+                       .offsets = &job.offsets[at],
+                       .scaled_sums = &job.scaled_sums[at],
                        .y = y + 16 * t});
   }
 }
@@ -414,9 +413,15 @@ void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels
   if (x.tokens <= kStreamRows) return matmul_stream(w, x, panels, y);
   const Shape shape = shape_of(w.format);
   const Functions& functions = functions_of(w.format);
+  // What all panels need of the activations, once.
+  const size_t row_parts = w.cols / shape.part_cols;
+  std::vector<int32_t> offsets(x.tokens * row_parts);
+  std::vector<float> scaled_sums(offsets.size());
+  for (size_t at = 0; at < offsets.size(); at += row_parts)
+    prepare_token(shape, x, at, static_cast<uint32_t>(row_parts), &offsets[at], &scaled_sums[at]);
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t t = 0; t < x.tokens; t += kBlockTokens)
-      run_panel({shape, functions, w, x, t, std::min(kBlockTokens, x.tokens - t)}, panel, y);
+      run_panel({shape, functions, w, x, offsets, scaled_sums, t, std::min(kBlockTokens, x.tokens - t)}, panel, y);
 }
 
 }  // namespace motley::kernels::avx2

@@ -9,10 +9,12 @@
 namespace motley::exec {
 namespace {
 
-// From this many tokens a product is bound by arithmetic and its panels are handed out in small pieces; below it streams weights
-// and each thread takes one run of them (35 GB/s against 30 measured with alternating rows).
-constexpr uint32_t kManyTokens = 8;
+// Panels that one call of a kernel works on: its results for all tokens stay in the cache.
 constexpr uint64_t kPanelsAPiece = 4;
+// A product of few tokens streams weights. Long runs keep the memory busy (35 GB/s against 30 measured with alternating
+// rows), but one run a thread would let all wait for a thread that the machine holds up; so each thread takes about
+// this many.
+constexpr uint64_t kRunsAThread = 6;
 
 struct Angles {
   std::span<const uint32_t> positions;
@@ -88,9 +90,10 @@ void Forward::attention(const AttentionBlock& block) {
   multiply(buffers_.normed, {{block.q, buffers_.q}, {block.k, buffers_.k}, {block.v, buffers_.v}});
   rotate_and_store(block);
   buffers_.attended.begin(tokens_);
-  run_attention(cpu_, program_.kv_, sequences_,
-                {.attention = block.attention, .block = attention_block_, .q = buffers_.q, .out = buffers_.attended.row(0)},
-                reinterpret_cast<float*>(program_.attention_memory_.data()), program_.attention_floats_);
+  run_attention(
+      cpu_, program_.kv_, sequences_,
+      {.attention = block.attention, .block = attention_block_, .q = buffers_.q, .out = buffers_.attended.row(0)},
+      reinterpret_cast<float*>(program_.attention_memory_.data()), program_.attention_floats_);
   multiply(buffers_.attended, {{block.o, buffers_.delta}});
   add_delta();
   ++attention_block_;
@@ -166,21 +169,22 @@ void Forward::multiply(Activations& x, std::initializer_list<Product> products) 
   for (const Product& product : products) {
     // Derived forms are made before the threads start, not by each of them.
     const kernels::PanelFormat& format = program_.device_.matrix(product.linear.weight).format;
-    if (is_fast(format)) x.quantized(cpu_, format.activation_group());
-    else x.floats(cpu_, sum_group(format));
+    if (is_fast(format))
+      x.quantized(cpu_, format.activation_group());
+    else
+      x.floats(cpu_, sum_group(format));
   }
-  const bool many = tokens_ >= kManyTokens;
-  cpu_.pool.for_ranges(panels, many ? kPanelsAPiece : 1, many ? ThreadPool::Share::kDynamic : ThreadPool::Share::kContiguous,
-                       [&](uint64_t begin, uint64_t end, uint32_t) {
-                         uint64_t first = 0;  // number of the product's first panel
-                         for (const Product& product : products) {
-                           const kernels::PanelMatrix& matrix = program_.device_.matrix(product.linear.weight);
-                           const uint64_t last = first + matrix.panel_count();
-                           const uint64_t from = std::max(begin, first), to = std::min(end, last);
-                           if (from < to) multiply_panels(x, matrix, {.begin = from - first, .end = to - first}, product.y);
-                           first = last;
-                         }
-                       });
+  const uint64_t run = std::max(panels / (kRunsAThread * cpu_.pool.size()), kPanelsAPiece);
+  cpu_.pool.for_ranges(panels, run, ThreadPool::Share::kDynamic, [&](uint64_t begin, uint64_t end, uint32_t) {
+    uint64_t first = 0;  // number of the product's first panel
+    for (const Product& product : products) {
+      const kernels::PanelMatrix& matrix = program_.device_.matrix(product.linear.weight);
+      const uint64_t last = first + matrix.panel_count();
+      const uint64_t from = std::max(begin, first), to = std::min(end, last);
+      if (from < to) multiply_panels(x, matrix, {.begin = from - first, .end = to - first}, product.y);
+      first = last;
+    }
+  });
   for (const Product& product : products) {
     if (!product.linear.bias) continue;
     const std::span<const float> bias = program_.device_.vector(*product.linear.bias);
@@ -194,11 +198,13 @@ bool Forward::is_fast(const kernels::PanelFormat& format) const {
 }
 
 uint32_t Forward::sum_group(const kernels::PanelFormat& format) {
-  const bool biases = format.kind == kernels::PanelKind::kInteger && format.offset == kernels::PanelFormat::Offset::kBiases;
+  const bool biases =
+      format.kind == kernels::PanelKind::kInteger && format.offset == kernels::PanelFormat::Offset::kBiases;
   return biases ? format.group_size : 0;
 }
 
-void Forward::multiply_panels(Activations& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels, float* y) {
+void Forward::multiply_panels(Activations& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels,
+                              float* y) {
   if (is_fast(matrix.format)) {
     multiply_terms(x.quantized(cpu_, matrix.format.activation_group()), matrix, panels, y);
     return;
@@ -207,8 +213,8 @@ void Forward::multiply_panels(Activations& x, const kernels::PanelMatrix& matrix
 }
 
 // The products of all terms of a few panels go to a buffer that stays in the cache, and their sum to y.
-void Forward::multiply_terms(const kernels::QuantizedRows& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels,
-                             float* y) {
+void Forward::multiply_terms(const kernels::QuantizedRows& x, const kernels::PanelMatrix& matrix,
+                             kernels::PanelRange panels, float* y) {
   const uint64_t panel_bytes = kernels::panel_bytes(matrix.format, matrix.cols);
   std::vector<float> terms(x.tokens * kPanelsAPiece * kernels::kPanelRows);
   for (uint64_t begin = panels.begin; begin < panels.end; begin += kPanelsAPiece) {
