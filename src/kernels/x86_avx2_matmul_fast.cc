@@ -20,8 +20,10 @@ constexpr uint32_t kDirectTokens = 4;
 // KiB) in a 32 KiB L1. One super block of Q6_K.
 constexpr uint32_t kBlockCols = 256;
 constexpr uint32_t kBlockTokens = 128;
-// A part is what shares one weight scale and one activation scale: 32 or 64 inputs.
-constexpr uint32_t kBlockParts = kBlockCols / 32;
+// A part is what shares one weight scale and one activation scale: one chunk of 32 inputs.
+constexpr uint32_t kBlockParts = kBlockCols / kChunkCols;
+// Bytes of a part's activations in a packed tile.
+constexpr uint32_t kPartCodes = kTileTokens * kChunkCols;
 
 struct Shape {
   PanelFormat format;
@@ -69,11 +71,10 @@ struct Block {
 struct Tile {
   const Shape& shape;
   const Block& block;
-  const int8_t* codes;  // of the first token at the block's first input
-  size_t codes_stride;
+  const int8_t* codes;  // from the block's first input: [quad][kTileTokens][4], see pack_tile()
   const float* scales;  // of the first token at the block's first part
   size_t scales_stride;
-  const int32_t* offsets;    // like scales, and so are these
+  const int32_t* offsets;  // like scales, and so are these
   const float* scaled_sums;
   float* y;  // [tokens][16]
 };
@@ -86,13 +87,13 @@ namespace {
 // Where the codes of a part come from: the panel itself, or the unpacked block (64 bytes a quad).
 template <int kBits>
 struct PackedCodes {
-  static MOTLEY_INLINE __m256i quad(const std::byte* part, uint32_t chunk, int half, int q) {
-    return quad_codes<kBits>(part + chunk * chunk_bytes(kBits) + 32 * half, q);
+  static MOTLEY_INLINE __m256i quad(const std::byte* part, int half, int q) {
+    return quad_codes<kBits>(part + 32 * half, q);
   }
 };
 struct UnpackedCodes {
-  static MOTLEY_INLINE __m256i quad(const std::byte* part, uint32_t chunk, int half, int q) {
-    return load_bytes(part + (chunk * kQuadsPerChunk + static_cast<uint32_t>(q)) * kVectorBytes + 32 * half);
+  static MOTLEY_INLINE __m256i quad(const std::byte* part, int half, int q) {
+    return load_bytes(part + q * static_cast<int>(kVectorBytes) + 32 * half);
   }
 };
 
@@ -103,15 +104,13 @@ struct Sums {
 
 // int16 sums of kSafeQuads quads from `first`.
 template <int kBits, typename Codes, int kTokens>
-MOTLEY_INLINE void run_of_quads(const Tile& tile, const std::byte* part, const int8_t* x, uint32_t chunk, int first,
-                                Sums<kTokens>& run) {
+MOTLEY_INLINE void run_of_quads(const std::byte* part, const int8_t* x, int first, Sums<kTokens>& run) {
   MOTLEY_UNROLL
   for (int q = 0; q < kSafeQuads<kBits>; ++q) {
-    const __m256i w0 = Codes::quad(part, chunk, 0, first + q), w1 = Codes::quad(part, chunk, 1, first + q);
+    const __m256i w0 = Codes::quad(part, 0, first + q), w1 = Codes::quad(part, 1, first + q);
     MOTLEY_UNROLL
     for (int t = 0; t < kTokens; ++t) {
-      const __m256i four =
-          broadcast4(x + static_cast<size_t>(t) * tile.codes_stride + chunk * kChunkCols + 4 * (first + q));
+      const __m256i four = broadcast4(x + 4 * (static_cast<int>(kTileTokens) * (first + q) + t));
       const __m256i p0 = pair_sums<kBits>(w0, four), p1 = pair_sums<kBits>(w1, four);
       run.of[0][t] = q == 0 ? p0 : add_in_order(run.of[0][t], p0);
       run.of[1][t] = q == 0 ? p1 : add_in_order(run.of[1][t], p1);
@@ -136,28 +135,26 @@ MOTLEY_INLINE void clear(Sums<kTokens>& sums) {
 
 // sum of code * xq over a part.
 template <int kBits, typename Codes, int kTokens>
-MOTLEY_INLINE void dot(const Tile& tile, const std::byte* part, const int8_t* x, Sums<kTokens>& sums) {
+MOTLEY_INLINE void dot(const std::byte* part, const int8_t* x, Sums<kTokens>& sums) {
   const __m256i ones = _mm256_set1_epi16(1);
   clear(sums);
-  for (uint32_t chunk = 0; chunk < tile.block.chunks_per_part; ++chunk) {
-    MOTLEY_UNROLL
-    for (int first = 0; first < static_cast<int>(kQuadsPerChunk); first += kSafeQuads<kBits>) {
-      Sums<kTokens> run;
-      run_of_quads<kBits, Codes>(tile, part, x, chunk, first, run);
-      fold(run, ones, ones, sums);
-    }
+  MOTLEY_UNROLL
+  for (int first = 0; first < static_cast<int>(kQuadsPerChunk); first += kSafeQuads<kBits>) {
+    Sums<kTokens> run;
+    run_of_quads<kBits, Codes>(part, x, first, run);
+    fold(run, ones, ones, sums);
   }
 }
 
 // The same over a part of Q6_K, each group of 16 times its scale: vpmaddwd multiplies by it for nothing.
 template <typename Codes, int kTokens>
-MOTLEY_INLINE void scaled_dot(const Tile& tile, const std::byte* part, const int8_t* x,
-                              const int32_t (*factors)[kPanelRows], Sums<kTokens>& sums) {
+MOTLEY_INLINE void scaled_dot(const std::byte* part, const int8_t* x, const int32_t (*factors)[kPanelRows],
+                              Sums<kTokens>& sums) {
   clear(sums);
   MOTLEY_UNROLL
   for (int first = 0; first < static_cast<int>(kQuadsPerChunk); first += kSafeQuads<6>) {
     Sums<kTokens> run;
-    run_of_quads<6, Codes>(tile, part, x, 0, first, run);
+    run_of_quads<6, Codes>(part, x, first, run);
     fold(run, load_bytes(factors[first / 4]), load_bytes(factors[first / 4] + 8), sums);
   }
 }
@@ -210,7 +207,7 @@ template <int kBits, typename Codes, int kTokens>
 void integer_tile(const Tile& tile) {
   for (uint32_t part = 0; part < tile.block.parts; ++part) {
     Sums<kTokens> sums;
-    dot<kBits, Codes>(tile, tile.block.codes[part], tile.codes + part * tile.shape.part_cols, sums);
+    dot<kBits, Codes>(tile.block.codes[part], tile.codes + part * kPartCodes, sums);
     subtract_offsets(tile, part, sums);
     accumulate(tile, part, sums);
   }
@@ -220,7 +217,8 @@ template <typename Codes, int kTokens>
 void super_tile(const Tile& tile) {
   for (uint32_t part = 0; part < tile.block.parts; ++part) {
     Sums<kTokens> sums;
-    scaled_dot<Codes>(tile, tile.block.codes[part], tile.codes + part * 32, tile.block.group_factors + 2 * part, sums);
+    scaled_dot<Codes>(tile.block.codes[part], tile.codes + part * kPartCodes, tile.block.group_factors + 2 * part,
+                      sums);
     subtract_halves(tile, part, sums);
     accumulate(tile, part, sums);
   }
@@ -268,6 +266,21 @@ void prepare_scales(const Shape& shape, const std::byte* group, Block& block) {
     if (shape.biased) widen_rows(shape.format.dtype, at + shape.biases_at, block.biases[part]);
   }
   if (shape.format.kind == PanelKind::kQ6_K) prepare_factors(group + kSuperScalesAt, block);
+}
+
+// Four rows of codes with their quads side by side, so that a tile reads them from one address: [K/4][kTileTokens][4].
+// Rows from `tokens` on are left out.
+void pack_tile(const int8_t* codes, uint64_t cols, uint32_t tokens, int8_t* out) {
+  for (uint64_t col = 0; col < cols; col += 16, out += 16 * kTileTokens) {
+    __m128i rows[kTileTokens] = {};
+    for (uint32_t t = 0; t < tokens; ++t)
+      rows[t] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + t * cols + col));
+    const __m128i a = _mm_unpacklo_epi32(rows[0], rows[1]), b = _mm_unpacklo_epi32(rows[2], rows[3]);
+    const __m128i c = _mm_unpackhi_epi32(rows[0], rows[1]), d = _mm_unpackhi_epi32(rows[2], rows[3]);
+    const __m128i quads[4] = {_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b), _mm_unpacklo_epi64(c, d),
+                              _mm_unpackhi_epi64(c, d)};
+    for (int q = 0; q < 4; ++q) _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * q), quads[q]);
+  }
 }
 
 // For `parts` parts of one token from `at`: offset * sum and scale * sum, or for Q6_K the sums of both halves side by
@@ -351,6 +364,7 @@ struct Job {
   const Functions& functions;
   const PanelMatrix& w;
   const QuantizedRows& x;
+  const std::vector<int8_t>& tiles;  // pack_tile() of every four rows
   const std::vector<int32_t>& offsets;
   const std::vector<float>& scaled_sums;
   uint32_t first, count;
@@ -377,8 +391,7 @@ void add_block(const Job& job, const Block& block, uint64_t begin, float* y) {
     const size_t token = job.first + t, at = token * row_parts + begin / job.shape.part_cols;
     tiles[tokens - 1]({.shape = job.shape,
                        .block = block,
-                       .codes = job.x.codes + token * job.w.cols + begin,
-                       .codes_stride = job.w.cols,
+                       .codes = &job.tiles[token * job.w.cols + begin * kTileTokens],
                        .scales = job.x.scales + at,
                        .scales_stride = row_parts,
                        .offsets = &job.offsets[at],
@@ -419,9 +432,13 @@ void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels
   std::vector<float> scaled_sums(offsets.size());
   for (size_t at = 0; at < offsets.size(); at += row_parts)
     prepare_token(shape, x, at, static_cast<uint32_t>(row_parts), &offsets[at], &scaled_sums[at]);
+  std::vector<int8_t> tiles((x.tokens + kTileTokens - 1) / kTileTokens * kTileTokens * w.cols);
+  for (uint32_t t = 0; t < x.tokens; t += kTileTokens)
+    pack_tile(x.codes + t * w.cols, w.cols, std::min(kTileTokens, x.tokens - t), &tiles[t * w.cols]);
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t t = 0; t < x.tokens; t += kBlockTokens)
-      run_panel({shape, functions, w, x, offsets, scaled_sums, t, std::min(kBlockTokens, x.tokens - t)}, panel, y);
+      run_panel({shape, functions, w, x, tiles, offsets, scaled_sums, t, std::min(kBlockTokens, x.tokens - t)}, panel,
+                y);
 }
 
 }  // namespace motley::kernels::avx2

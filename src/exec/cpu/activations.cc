@@ -75,8 +75,8 @@ kernels::FloatRows Activations::floats(const CpuContext& cpu, uint32_t sum_group
 void Activations::quantize(const CpuContext& cpu, uint32_t group, const Quantized& form, uint32_t token) {
   const size_t groups = cols_ / group, halves = cols_ / kHalfGroup;
   const auto term = [&](const float* x, size_t index) {
-    cpu.table.quantize_row(x, cols_, group, form.codes + index * cols_, form.scales + index * groups, form.sums + index * groups,
-                           form.half_sums + index * halves);
+    cpu.table.quantize_row(x, cols_, group, form.codes + index * cols_, form.scales + index * groups,
+                           form.sums + index * groups, form.half_sums + index * halves);
   };
   const float* x = row(token);
   float* rest = rest_ + size_t{token} * cols_;

@@ -6,8 +6,8 @@
 namespace motley::exec {
 namespace {
 
-// Query rows of a tile: enough to use each key and value that was read many times, few enough that the scores of a long context
-// stay in the second-level cache.
+// Query rows of a tile: enough to use each key and value that was read many times, few enough that the scores of a long
+// context stay in the second-level cache.
 constexpr uint32_t kMaxTileRows = 32;
 constexpr uint32_t kMaxTileScores = 128 * 1024;  // 512 KiB of f32
 
@@ -39,7 +39,8 @@ std::vector<Tile> cut_tiles(std::span<const StepSequence> sequences, const model
 // One tile: its query rows are gathered (heads of a group lie side by side, tokens do not), attended and put back.
 class TileRun {
  public:
-  TileRun(const CpuContext& cpu, const KvCache& kv, const AttentionStep& step, const Tile& tile, std::span<float> scratch)
+  TileRun(const CpuContext& cpu, const KvCache& kv, const AttentionStep& step, const Tile& tile,
+          std::span<float> scratch)
       : cpu_(cpu),
         kv_(kv),
         step_(step),
@@ -109,12 +110,13 @@ uint64_t attention_tile_floats(uint32_t heads_per_kv, uint32_t context_tokens) {
   return kernels::attention_scratch_floats(std::max(kMaxTileRows, heads_per_kv), context_tokens);
 }
 
-void run_attention(const CpuContext& cpu, const KvCache& kv, std::span<const StepSequence> sequences, const AttentionStep& step,
-                   float* scratch, uint64_t scratch_floats_per_thread) {
+void run_attention(const CpuContext& cpu, const KvCache& kv, std::span<const StepSequence> sequences,
+                   const AttentionStep& step, float* scratch, uint64_t scratch_floats_per_thread) {
   const std::vector<Tile> tiles = cut_tiles(sequences, step.attention);
   cpu.pool.for_ranges(tiles.size(), 1, ThreadPool::Share::kDynamic, [&](uint64_t begin, uint64_t end, uint32_t thread) {
     for (uint64_t tile = begin; tile < end; ++tile)
-      TileRun(cpu, kv, step, tiles[tile], {scratch + thread * scratch_floats_per_thread, scratch_floats_per_thread}).run();
+      TileRun(cpu, kv, step, tiles[tile], {scratch + thread * scratch_floats_per_thread, scratch_floats_per_thread})
+          .run();
   });
 }
 

@@ -1,4 +1,5 @@
-// Attention of one block over the KV cache: splits a step into tiles of query rows that share a KV head and hands them to threads.
+// Attention of one block over the KV cache: splits a step into tiles of query rows that share a KV head and hands them
+// to threads.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace motley::exec {
 
 struct AttentionStep {
   const model::SoftmaxAttention& attention;
-  uint32_t block = 0;  // ordinal of the attention block in the KV cache
+  uint32_t block = 0;        // ordinal of the attention block in the KV cache
   const float* q = nullptr;  // [T, heads*D], rotated
   float* out = nullptr;      // [T, heads*D]
 };
@@ -20,7 +21,7 @@ struct AttentionStep {
 uint64_t attention_tile_floats(uint32_t heads_per_kv, uint32_t context_tokens);
 
 // `scratch` holds attention_tile_floats() for each thread of the pool.
-void run_attention(const CpuContext& cpu, const KvCache& kv, std::span<const StepSequence> sequences, const AttentionStep& step,
-                   float* scratch, uint64_t scratch_floats_per_thread);
+void run_attention(const CpuContext& cpu, const KvCache& kv, std::span<const StepSequence> sequences,
+                   const AttentionStep& step, float* scratch, uint64_t scratch_floats_per_thread);
 
 }  // namespace motley::exec

@@ -14,7 +14,8 @@ class PieceBytes {
   static StatusOr<PieceBytes> open(const Piece& piece, uint64_t first_row, uint64_t rows, uint64_t row_bytes) {
     const ByteRange range{.offset = piece.range.offset + first_row * row_bytes, .size_bytes = rows * row_bytes};
     if (range.end() > piece.range.end())
-      return absl::InternalError(fmt::format("{}: tensor \"{}\" is shorter than its rows", piece.source->name(), piece.tensor));
+      return absl::InternalError(
+          fmt::format("{}: tensor \"{}\" is shorter than its rows", piece.source->name(), piece.tensor));
     PieceBytes bytes(piece.source, range);
     piece.source->will_need(range);
     if (const auto view = piece.source->view(range)) {
@@ -45,7 +46,8 @@ class SliceBytes {
     const model::Weight& weight = *slice.weight;
     TRY(const quant::RowBytes row, quant::row_bytes(weight.format, weight.cols, weight.codes.tensor));
     SliceBytes bytes;
-    bytes.stored_ = {.format = weight.format, .rows = slice.rows, .cols = weight.cols, .codes = {}, .scales = {}, .biases = {}};
+    bytes.stored_ = {
+        .format = weight.format, .rows = slice.rows, .cols = weight.cols, .codes = {}, .scales = {}, .biases = {}};
     TRY(bytes.stored_.codes, bytes.add(weight.codes, slice, row.codes));
     if (weight.scales) {
       TRY(bytes.stored_.scales, bytes.add(*weight.scales, slice, row.scales));
@@ -75,7 +77,9 @@ class SliceBytes {
 }  // namespace
 
 CpuDevice::CpuDevice(const kernels::KernelTable& table, const DeviceOptions& options)
-    : table_(table), pool_(options.threads == 0 ? default_threads() : options.threads), lock_memory_(options.lock_memory) {}
+    : table_(table),
+      pool_(options.threads == 0 ? default_threads() : options.threads),
+      lock_memory_(options.lock_memory) {}
 
 DeviceFacts CpuDevice::facts() const {
   return {.name = fmt::format("CPU, {} thread{}, {}", pool_.size(), pool_.size() == 1 ? "" : "s", table_.name),
@@ -106,10 +110,11 @@ StatusOr<kernels::PanelMatrix> CpuDevice::upload_matrix(const quant::StoredMatri
   TRY(const std::span<std::byte> memory, arena_.allocate(matrix.panel_count() * panel_bytes));
   matrix.panels = memory.data();
   weight_bytes_ += memory.size();
-  pool_.for_ranges(matrix.panel_count(), 1, ThreadPool::Share::kContiguous, [&](uint64_t begin, uint64_t end, uint32_t) {
-    for (uint64_t panel = begin; panel < end; ++panel)
-      kernels::pack_panel(stored, panel, memory.subspan(panel * panel_bytes, panel_bytes));
-  });
+  pool_.for_ranges(matrix.panel_count(), 1, ThreadPool::Share::kContiguous,
+                   [&](uint64_t begin, uint64_t end, uint32_t) {
+                     for (uint64_t panel = begin; panel < end; ++panel)
+                       kernels::pack_panel(stored, panel, memory.subspan(panel * panel_bytes, panel_bytes));
+                   });
   return matrix;
 }
 

@@ -22,8 +22,12 @@ class CpuDevice final : public Device {
   StatusOr<std::unique_ptr<Program>> compile(std::vector<Block> blocks, const ProgramOptions& options) override;
 
   CpuContext context() { return {.table = table_, .pool = pool_}; }
-  const kernels::PanelMatrix& matrix(WeightHandle handle) const { return std::get<kernels::PanelMatrix>(weights_[handle.index]); }
-  std::span<const float> vector(WeightHandle handle) const { return std::get<std::vector<float>>(weights_[handle.index]); }
+  const kernels::PanelMatrix& matrix(WeightHandle handle) const {
+    return std::get<kernels::PanelMatrix>(weights_[handle.index]);
+  }
+  std::span<const float> vector(WeightHandle handle) const {
+    return std::get<std::vector<float>>(weights_[handle.index]);
+  }
 
  private:
   StatusOr<kernels::PanelMatrix> upload_matrix(const quant::StoredMatrix& stored);

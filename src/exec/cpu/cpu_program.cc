@@ -105,7 +105,9 @@ Status CpuProgram::create(SequenceId sequence, uint32_t reserve_tokens) {
   return kv_.create_sequence(sequence);
 }
 
-Status CpuProgram::fork(SequenceId parent, SequenceId child, uint32_t length) { return kv_.fork(parent, child, length); }
+Status CpuProgram::fork(SequenceId parent, SequenceId child, uint32_t length) {
+  return kv_.fork(parent, child, length);
+}
 Status CpuProgram::truncate(SequenceId sequence, uint32_t length) { return kv_.truncate(sequence, length); }
 StatusOr<Snapshot> CpuProgram::snapshot(SequenceId sequence) { return kv_.snapshot(sequence); }
 Status CpuProgram::restore(SequenceId sequence, const Snapshot& snapshot) { return kv_.restore(sequence, snapshot); }
@@ -117,7 +119,7 @@ StatusOr<StageOutput> CpuProgram::run(const StageBatch& batch) {
   std::vector<StepSequence> sequences;
   uint32_t tokens = 0;
   for (const StageRow& row : batch.rows) {
-    TRY(kv::PageTable* pages, kv_.find(row.sequence));
+    TRY(kv::PageTable * pages, kv_.find(row.sequence));
     sequences.push_back({.row = &row, .first_token = tokens, .pages = pages});
     tokens += row.count;
   }

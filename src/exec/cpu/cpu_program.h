@@ -1,4 +1,5 @@
-// Blocks compiled for the CPU, with the buffers of a step and the KV cache. forward.cc has the arithmetic, in reading order.
+// Blocks compiled for the CPU, with the buffers of a step and the KV cache. forward.cc has the arithmetic, in reading
+// order.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,8 @@ namespace motley::exec {
 
 class CpuDevice;
 
-// Everything a step writes besides the KV cache. Sized for max_step_tokens at compile time, resident only as far as used.
+// Everything a step writes besides the KV cache. Sized for max_step_tokens at compile time, resident only as far as
+// used.
 struct StepBuffers {
   // Widths of the widest block: H, heads*D, kv_heads*D, F, V.
   struct Widths {
@@ -21,16 +23,16 @@ struct StepBuffers {
   static StatusOr<StepBuffers> create(const Widths& widths, uint32_t max_tokens);
 
   MemoryBlock memory;
-  float* stream = nullptr;   // [T, H] the residual stream
-  float* delta = nullptr;    // [T, H] what a half-layer adds to it
-  float* q = nullptr;        // [T, heads*D]
-  float* k = nullptr;        // [T, kv_heads*D]
-  float* v = nullptr;        // [T, kv_heads*D]
-  float* up = nullptr;       // [T, F]
-  float* logits = nullptr;   // [outputs, V]
-  Activations normed;        // [T, H]
-  Activations attended;      // [T, heads*D]
-  Activations gated;         // [T, F]
+  float* stream = nullptr;  // [T, H] the residual stream
+  float* delta = nullptr;   // [T, H] what a half-layer adds to it
+  float* q = nullptr;       // [T, heads*D]
+  float* k = nullptr;       // [T, kv_heads*D]
+  float* v = nullptr;       // [T, kv_heads*D]
+  float* up = nullptr;      // [T, F]
+  float* logits = nullptr;  // [outputs, V]
+  Activations normed;       // [T, H]
+  Activations attended;     // [T, heads*D]
+  Activations gated;        // [T, F]
 };
 
 // Angles of one Rope for the tokens of a step: cos and sin [T, rotary/2].
@@ -49,7 +51,8 @@ struct StepSequence {
 
 class CpuProgram final : public Program {
  public:
-  static StatusOr<std::unique_ptr<CpuProgram>> create(CpuDevice& device, std::vector<Block> blocks, const ProgramOptions& options);
+  static StatusOr<std::unique_ptr<CpuProgram>> create(CpuDevice& device, std::vector<Block> blocks,
+                                                      const ProgramOptions& options);
 
   Status create(SequenceId sequence, uint32_t reserve_tokens) override;
   Status fork(SequenceId parent, SequenceId child, uint32_t length) override;

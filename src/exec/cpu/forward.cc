@@ -10,7 +10,7 @@ namespace motley::exec {
 namespace {
 
 // Panels that one call of a kernel works on: its results for all tokens stay in the cache.
-constexpr uint64_t kPanelsAPiece = 4;
+constexpr uint64_t kPanelsAPiece = 8;
 // A product of few tokens streams weights. Long runs keep the memory busy (35 GB/s against 30 measured with alternating
 // rows), but one run a thread would let all wait for a thread that the machine holds up; so each thread takes about
 // this many.

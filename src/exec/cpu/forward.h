@@ -35,7 +35,8 @@ class Forward {
   bool is_fast(const kernels::PanelFormat& format) const;
   static uint32_t sum_group(const kernels::PanelFormat& format);
   void multiply_panels(Activations& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels, float* y);
-  void multiply_terms(const kernels::QuantizedRows& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels, float* y);
+  void multiply_terms(const kernels::QuantizedRows& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels,
+                      float* y);
   void add_delta();
 
   CpuProgram& program_;
@@ -45,9 +46,9 @@ class Forward {
   uint32_t hidden_ = 0;  // H
   CpuContext cpu_;
   StepBuffers& buffers_;
-  std::vector<uint32_t> positions_;            // [T]
-  std::vector<const kv::PageTable*> pages_;    // [T]
-  uint32_t attention_block_ = 0;               // ordinal of the next one
+  std::vector<uint32_t> positions_;          // [T]
+  std::vector<const kv::PageTable*> pages_;  // [T]
+  uint32_t attention_block_ = 0;             // ordinal of the next one
   StageOutput output_;
 };
 

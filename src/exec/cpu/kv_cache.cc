@@ -49,22 +49,24 @@ Status KvCache::fork(SequenceId parent, SequenceId child, uint32_t length) {
   const auto found = sequences_.find(parent);
   if (found == sequences_.end()) return unknown(parent);
   if (length > found->second.length())
-    return absl::InvalidArgumentError(fmt::format("cannot fork {} tokens of a sequence of {}", length, found->second.length()));
+    return absl::InvalidArgumentError(
+        fmt::format("cannot fork {} tokens of a sequence of {}", length, found->second.length()));
   if (sequences_.contains(child)) return absl::AlreadyExistsError(fmt::format("sequence {} exists", child));
   sequences_.emplace(child, found->second.fork(pool_, length));
   return absl::OkStatus();
 }
 
 Status KvCache::truncate(SequenceId sequence, uint32_t length) {
-  TRY(kv::PageTable* table, find(sequence));
+  TRY(kv::PageTable * table, find(sequence));
   if (length > table->length())
-    return absl::InvalidArgumentError(fmt::format("cannot truncate a sequence of {} tokens to {}", table->length(), length));
+    return absl::InvalidArgumentError(
+        fmt::format("cannot truncate a sequence of {} tokens to {}", table->length(), length));
   table->truncate(pool_, length);
   return absl::OkStatus();
 }
 
 Status KvCache::drop(SequenceId sequence) {
-  TRY(kv::PageTable* table, find(sequence));
+  TRY(kv::PageTable * table, find(sequence));
   table->clear(pool_);
   sequences_.erase(sequence);
   return absl::OkStatus();
@@ -83,8 +85,8 @@ StatusOr<Snapshot> KvCache::snapshot(SequenceId sequence) const {
 
 Status KvCache::restore(SequenceId sequence, const Snapshot& snapshot) {
   if (snapshot.bytes.size() != bytes_for(snapshot.length))
-    return absl::InvalidArgumentError(
-        fmt::format("a snapshot of {} tokens has {} bytes, got {}", snapshot.length, bytes_for(snapshot.length), snapshot.bytes.size()));
+    return absl::InvalidArgumentError(fmt::format("a snapshot of {} tokens has {} bytes, got {}", snapshot.length,
+                                                  bytes_for(snapshot.length), snapshot.bytes.size()));
   if (sequences_.contains(sequence)) return absl::AlreadyExistsError(fmt::format("sequence {} exists", sequence));
   kv::PageTable table(kPageTokens);
   TRY(table.reserve(pool_, snapshot.length));

@@ -1,5 +1,5 @@
-// Keys and values of a program's sequences on the CPU: the page pool, one page table a sequence, and where each layer and head lies
-// inside a page (kernels/table.h gives the layout that attention reads).
+// Keys and values of a program's sequences on the CPU: the page pool, one page table a sequence, and where each layer
+// and head lies inside a page (kernels/table.h gives the layout that attention reads).
 #pragma once
 
 #include <cstdint>
@@ -40,14 +40,16 @@ class KvCache {
   uint64_t bytes_for(uint64_t tokens) const;
 
   // First byte of the keys or values of one head of one attention block in `page`.
-  std::byte* keys(kv::PageId page, uint32_t block, uint32_t head) const { return pool_.data(page) + offset(block, head); }
+  std::byte* keys(kv::PageId page, uint32_t block, uint32_t head) const {
+    return pool_.data(page) + offset(block, head);
+  }
   std::byte* values(kv::PageId page, uint32_t block, uint32_t head) const {
     return keys(page, block, head) + kPageTokens * blocks_[block].head_dim * element_bytes_;
   }
 
   // Stores one token's K and V ([kv_heads * head_dim] each) at `position`.
-  void store(const kernels::KernelTable& table, const kv::PageTable& pages, uint32_t block, uint32_t position, const float* k,
-             const float* v) const;
+  void store(const kernels::KernelTable& table, const kv::PageTable& pages, uint32_t block, uint32_t position,
+             const float* k, const float* v) const;
 
  private:
   uint64_t offset(uint32_t block, uint32_t head) const {
