@@ -1,5 +1,5 @@
-// A network cut into the pieces that devices run: what each block computes (from the spec) with handles to the weights it needs on
-// its device. Made by lower(), consumed by Device::compile().
+// A network cut into the pieces that devices run: what each block computes (from the spec) with handles to the weights
+// it needs on its device. Made by lower(), consumed by Device::compile().
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ struct HeadBlock {
 
 using Block = std::variant<EmbedBlock, AttentionBlock, FeedForwardBlock, HeadBlock>;
 
-// A contiguous part of a network between two legal cuts (model::Cut). Token ids come in where the embedding is, a stream
-// elsewhere; logits go out where the head is.
+// A contiguous part of a network between two legal cuts (model::Cut). Token ids come in where the embedding is, a
+// stream elsewhere; logits go out where the head is.
 struct BlockRange {
   uint32_t first_half_layer = 0;
   uint32_t last_half_layer = 0;  // one past

@@ -1,5 +1,5 @@
-// What can hold weights and run blocks: the CPU, later a graphics card. Rows of devices.def. Nothing above exec sees a device, and
-// nothing here may assume that weights are reachable from the CPU once they are uploaded.
+// What can hold weights and run blocks: the CPU, later a graphics card. Rows of devices.def. Nothing above exec sees a
+// device, and nothing here may assume that weights are reachable from the CPU once they are uploaded.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@
 namespace motley::exec {
 
 struct DeviceFacts {
-  std::string name;                 // "CPU, 8 threads, avx2"
-  uint64_t available_bytes = 0;     // for weights, KV and scratch together
-  uint64_t weight_bytes = 0;        // uploaded so far
+  std::string name;              // "CPU, 8 threads, avx2"
+  uint64_t available_bytes = 0;  // for weights, KV and scratch together
+  uint64_t weight_bytes = 0;     // uploaded so far
 };
 
-// Rows [first_row, first_row + rows) of a weight: experts and tensor parallelism take slices, everything else takes all.
+// Rows [first_row, first_row + rows) of a weight: experts and tensor parallelism take slices, everything else takes
+// all.
 struct WeightSlice {
   const model::Weight* weight = nullptr;
   uint64_t first_row = 0;
@@ -46,8 +47,8 @@ struct StageRow {
 
 struct StageBatch {
   std::vector<StageRow> rows;
-  std::span<const int32_t> ids;    // [T], where the embedding is
-  std::span<const float> stream;   // [T, H], elsewhere
+  std::span<const int32_t> ids;           // [T], where the embedding is
+  std::span<const float> stream;          // [T, H], elsewhere
   OutputKind kind = OutputKind::kLogits;  // kHidden leaves the head matrix out
 };
 
@@ -71,8 +72,8 @@ class Program {
   virtual Status restore(SequenceId sequence, const Snapshot& snapshot) = 0;
   virtual Status drop(SequenceId sequence) = 0;
 
-  // Runs the blocks over a batch whose sequences, positions and sizes the caller has validated. ResourceExhausted when the KV
-  // cache has no room: then nothing was changed.
+  // Runs the blocks over a batch whose sequences, positions and sizes the caller has validated. ResourceExhausted when
+  // the KV cache has no room: then nothing was changed.
   virtual std::future<StatusOr<StageOutput>> submit(const StageBatch& batch) = 0;
 
   virtual Cost cost(uint64_t tokens) const = 0;

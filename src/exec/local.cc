@@ -10,8 +10,8 @@
 namespace motley::exec {
 namespace {
 
-// What a default context may take of the memory that is left once the weights are in: the rest is for the step's buffers and for
-// everybody else on the machine.
+// What a default context may take of the memory that is left once the weights are in: the rest is for the step's
+// buffers and for everybody else on the machine.
 constexpr double kKvShareOfFreeMemory = 0.75;
 
 uint64_t kv_element_bytes(Precision precision) { return precision == Precision::kExact ? 4 : 2; }
@@ -36,13 +36,14 @@ StatusOr<uint32_t> choose_context(const model::Model& model, const LocalOptions&
   const uint64_t fitting = std::max<uint64_t>(room / token_bytes, 1);
   if (!options.context_tokens) return static_cast<uint32_t>(std::min<uint64_t>(model.spec.context_tokens, fitting));
   const uint32_t wanted = *options.context_tokens;
-  REJECT_IF(wanted == 0 || wanted > model.spec.context_tokens, "local.context", "--context",
-            fmt::format("1 to {} tokens, the model's own (more with --override context_tokens=N)", model.spec.context_tokens),
-            wanted);
+  REJECT_IF(
+      wanted == 0 || wanted > model.spec.context_tokens, "local.context", "--context",
+      fmt::format("1 to {} tokens, the model's own (more with --override context_tokens=N)", model.spec.context_tokens),
+      wanted);
   if (wanted * token_bytes > free_bytes)
     return absl::ResourceExhaustedError(
-        fmt::format("--context {}: expected a KV cache of at most {} MiB, the memory that is free, got one of {} MiB", wanted,
-                    free_bytes >> 20, (wanted * token_bytes) >> 20));
+        fmt::format("--context {}: expected a KV cache of at most {} MiB, the memory that is free, got one of {} MiB",
+                    wanted, free_bytes >> 20, (wanted * token_bytes) >> 20));
   return wanted;
 }
 
@@ -54,20 +55,23 @@ StatusOr<std::unique_ptr<Device>> make_device(const LocalOptions& options) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Runner>> make_local_runner(std::shared_ptr<const model::Model> model, const LocalOptions& options) {
+StatusOr<std::unique_ptr<Runner>> make_local_runner(std::shared_ptr<const model::Model> model,
+                                                    const LocalOptions& options) {
   TRY(std::unique_ptr<Device> device, make_device(options));
   const uint64_t available = device->facts().available_bytes, weights = weight_bytes(*model);
   if (weights > available)
-    return absl::ResourceExhaustedError(fmt::format("{}: expected weights of at most {} MiB, the memory that is free, got {} MiB",
-                                                    model->provenance.path, available >> 20, weights >> 20));
+    return absl::ResourceExhaustedError(
+        fmt::format("{}: expected weights of at most {} MiB, the memory that is free, got {} MiB",
+                    model->provenance.path, available >> 20, weights >> 20));
   TRY(const uint32_t context, choose_context(*model, options, available - weights));
   TRY(std::vector<Block> blocks, lower(model->spec, whole(model->spec), model::ModelWeights(model), *device));
   const Limits limits{
       .context_tokens = context, .max_step_tokens = options.max_step_tokens, .kv_capacity_tokens = context};
-  TRY(std::unique_ptr<Program> program, device->compile(std::move(blocks), {.precision = options.precision,
-                                                                            .context_tokens = limits.context_tokens,
-                                                                            .max_step_tokens = limits.max_step_tokens,
-                                                                            .kv_capacity_tokens = limits.kv_capacity_tokens}));
+  TRY(std::unique_ptr<Program> program,
+      device->compile(std::move(blocks), {.precision = options.precision,
+                                          .context_tokens = limits.context_tokens,
+                                          .max_step_tokens = limits.max_step_tokens,
+                                          .kv_capacity_tokens = limits.kv_capacity_tokens}));
   const Facts facts{.hidden = model->spec.hidden,
                     .vocabulary = model->spec.vocabulary,
                     .precision = options.precision,

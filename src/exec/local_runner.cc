@@ -79,7 +79,8 @@ Status LocalRunner::check(const Row& row) const {
   if (sequence == lengths_.end()) return absl::NotFoundError(fmt::format("no sequence {}", row.sequence));
   const std::string where = fmt::format("sequence {}", row.sequence);
   REJECT_IF(row.ids.empty(), "step.no_ids", where, "at least one id", 0);
-  REJECT_IF(row.position != sequence->second, "step.position", where, fmt::format("position {}", sequence->second), row.position);
+  REJECT_IF(row.position != sequence->second, "step.position", where, fmt::format("position {}", sequence->second),
+            row.position);
   REJECT_IF(row.ids.size() > limits_.context_tokens - sequence->second, "step.context", where,
             fmt::format("at most {} tokens in the context", limits_.context_tokens), sequence->second + row.ids.size());
   REJECT_IF(row.adapter != 0, "step.adapter", where, "an adapter that is loaded", row.adapter);
@@ -94,11 +95,12 @@ Status LocalRunner::check(const Batch& batch) const {
   size_t tokens = 0;
   for (const Row& row : batch.rows) {
     TRY(check(row));
-    REJECT_IF(!sequences.insert(row.sequence).second, "step.sequence_twice", "step", "each sequence once", row.sequence);
+    REJECT_IF(!sequences.insert(row.sequence).second, "step.sequence_twice", "step", "each sequence once",
+              row.sequence);
     tokens += row.ids.size();
   }
-  REJECT_IF(tokens > limits_.max_step_tokens, "step.tokens", "step", fmt::format("at most {} tokens", limits_.max_step_tokens),
-            tokens);
+  REJECT_IF(tokens > limits_.max_step_tokens, "step.tokens", "step",
+            fmt::format("at most {} tokens", limits_.max_step_tokens), tokens);
   return absl::OkStatus();
 }
 

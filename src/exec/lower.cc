@@ -42,8 +42,13 @@ class Lowering {
 
  private:
   Status mixer(uint32_t layer, const model::SoftmaxAttention& attention) {
-    AttentionBlock block{
-        .attention = attention, .norm = spec_.layers[layer].mixer_norm, .norm_weight = {}, .q = {}, .k = {}, .v = {}, .o = {}};
+    AttentionBlock block{.attention = attention,
+                         .norm = spec_.layers[layer].mixer_norm,
+                         .norm_weight = {},
+                         .q = {},
+                         .k = {},
+                         .v = {},
+                         .o = {}};
     TRY(block.norm_weight, upload(Part::kMixerNorm, Slot::kWeight, layer));
     TRY(block.q, linear(Part::kQ, layer, attention.q_bias));
     TRY(block.k, linear(Part::kK, layer, attention.k_bias));

@@ -1,4 +1,5 @@
-// From a spec and its weights to blocks on one device. Uploads as it goes, in the order in which the network uses the weights.
+// From a spec and its weights to blocks on one device. Uploads as it goes, in the order in which the network uses the
+// weights.
 #pragma once
 
 #include "exec/block.h"

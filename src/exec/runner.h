@@ -1,6 +1,6 @@
-// The one interface between everything that thinks in sequences (engine, servers, chat) and everything that computes: a core, a
-// graphics card, a stage or a cluster of machines. Nothing above it knows which of them it talks to; no page, device or weight is
-// visible through it.
+// The one interface between everything that thinks in sequences (engine, servers, chat) and everything that computes: a
+// core, a graphics card, a stage or a cluster of machines. Nothing above it knows which of them it talks to; no page,
+// device or weight is visible through it.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ using SequenceId = uint64_t;
 enum class Outputs : uint8_t { kNone, kLast, kAll };
 enum class OutputKind : uint8_t { kToken, kLogits, kHidden };
 
-// Tokens to append to one sequence. A step holds rows of many sequences, at most one a sequence; prefill chunks and single decode
-// tokens mix freely, and a row's result does not depend on the other rows.
+// Tokens to append to one sequence. A step holds rows of many sequences, at most one a sequence; prefill chunks and
+// single decode tokens mix freely, and a row's result does not depend on the other rows.
 struct Row {
   SequenceId sequence = 0;
   uint32_t position = 0;     // of ids[0]; must be the sequence's length
@@ -77,8 +77,8 @@ struct Facts {
   uint32_t hidden = 0;      // H
   uint32_t vocabulary = 0;  // V
   Precision precision = Precision::kFast;
-  std::string device;             // "CPU, 8 threads, avx2"
-  uint64_t weight_bytes = 0;      // held by the devices
+  std::string device;              // "CPU, 8 threads, avx2"
+  uint64_t weight_bytes = 0;       // held by the devices
   uint64_t step_weight_bytes = 0;  // read to decode one token
   uint64_t kv_bytes_per_token = 0;
 };
@@ -89,8 +89,8 @@ struct Snapshot {
   std::vector<std::byte> bytes;
 };
 
-// Owner: whoever drives steps. Threads: one caller at a time for everything but limits() and facts(). Lifetime: sequences end with
-// drop() or with the runner. All calls on an unknown sequence are NotFound.
+// Owner: whoever drives steps. Threads: one caller at a time for everything but limits() and facts(). Lifetime:
+// sequences end with drop() or with the runner. All calls on an unknown sequence are NotFound.
 class Runner {
  public:
   virtual ~Runner() = default;
@@ -105,8 +105,9 @@ class Runner {
   virtual StatusOr<SequenceId> restore(const Snapshot& snapshot) = 0;
   virtual Status drop(SequenceId sequence) = 0;
 
-  // Runs one batch. A malformed batch (unknown sequence, wrong position, an id outside V, too many tokens) is InvalidArgument and
-  // changes nothing; after any other error the touched sequences are as before the step. May compute inside the call.
+  // Runs one batch. A malformed batch (unknown sequence, wrong position, an id outside V, too many tokens) is
+  // InvalidArgument and changes nothing; after any other error the touched sequences are as before the step. May
+  // compute inside the call.
   virtual std::future<StatusOr<Results>> step(Batch batch) = 0;
 
   virtual Cost cost(uint64_t tokens) const = 0;

@@ -268,13 +268,13 @@ void prepare_scales(const Shape& shape, const std::byte* group, Block& block) {
   if (shape.format.kind == PanelKind::kQ6_K) prepare_factors(group + kSuperScalesAt, block);
 }
 
-// Four rows of codes with their quads side by side, so that a tile reads them from one address: [K/4][kTileTokens][4].
-// Rows from `tokens` on are left out.
-void pack_tile(const int8_t* codes, uint64_t cols, uint32_t tokens, int8_t* out) {
-  for (uint64_t col = 0; col < cols; col += 16, out += 16 * kTileTokens) {
+// Columns [begin, begin + cols) of four rows of codes with their quads side by side, so that a tile reads them from one
+// address: [cols/4][kTileTokens][4]. Rows from `tokens` on are left out.
+void pack_tile(const int8_t* codes, uint64_t stride, uint64_t begin, uint64_t cols, uint32_t tokens, int8_t* out) {
+  for (uint64_t col = begin; col < begin + cols; col += 16, out += 16 * kTileTokens) {
     __m128i rows[kTileTokens] = {};
     for (uint32_t t = 0; t < tokens; ++t)
-      rows[t] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + t * cols + col));
+      rows[t] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + t * stride + col));
     const __m128i a = _mm_unpacklo_epi32(rows[0], rows[1]), b = _mm_unpacklo_epi32(rows[2], rows[3]);
     const __m128i c = _mm_unpackhi_epi32(rows[0], rows[1]), d = _mm_unpackhi_epi32(rows[2], rows[3]);
     const __m128i quads[4] = {_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b), _mm_unpacklo_epi64(c, d),
@@ -358,15 +358,38 @@ const Functions& functions_of(const PanelFormat& format) {
   }
 }
 
+// What all panels need of the activations, made once a call.
+struct Prepared {
+  uint64_t tile_rows = 0;        // rows of x, filled up to whole tiles
+  std::vector<int8_t> tiles;     // pack_tile() of every four rows, block of inputs by block
+  std::vector<int32_t> offsets;  // [rows][parts], and so are these
+  std::vector<float> scaled_sums;
+};
+
+Prepared prepare(const Shape& shape, uint64_t cols, const QuantizedRows& x) {
+  const uint64_t tile_rows = (x.tokens + kTileTokens - 1) / kTileTokens * kTileTokens, parts = cols / shape.part_cols;
+  Prepared result{.tile_rows = tile_rows,
+                  .tiles = std::vector<int8_t>(tile_rows * cols),
+                  .offsets = std::vector<int32_t>(x.tokens * parts),
+                  .scaled_sums = std::vector<float>(x.tokens * parts)};
+  for (size_t at = 0; at < result.offsets.size(); at += parts)
+    prepare_token(shape, x, at, static_cast<uint32_t>(parts), &result.offsets[at], &result.scaled_sums[at]);
+  for (uint64_t begin = 0; begin < cols; begin += kBlockCols) {
+    const uint64_t block_cols = std::min<uint64_t>(kBlockCols, cols - begin);
+    for (uint32_t t = 0; t < x.tokens; t += kTileTokens)
+      pack_tile(x.codes + t * cols, cols, begin, block_cols, std::min(kTileTokens, x.tokens - t),
+                &result.tiles[begin * tile_rows + t * block_cols]);
+  }
+  return result;
+}
+
 // Tokens [first, first + count) against one panel.
 struct Job {
   const Shape& shape;
   const Functions& functions;
   const PanelMatrix& w;
   const QuantizedRows& x;
-  const std::vector<int8_t>& tiles;  // pack_tile() of every four rows
-  const std::vector<int32_t>& offsets;
-  const std::vector<float>& scaled_sums;
+  const Prepared& prepared;
   uint32_t first, count;
 };
 
@@ -391,11 +414,12 @@ void add_block(const Job& job, const Block& block, uint64_t begin, float* y) {
     const size_t token = job.first + t, at = token * row_parts + begin / job.shape.part_cols;
     tiles[tokens - 1]({.shape = job.shape,
                        .block = block,
-                       .codes = &job.tiles[token * job.w.cols + begin * kTileTokens],
+                       .codes = &job.prepared.tiles[begin * job.prepared.tile_rows +
+                                                    token * std::min<uint64_t>(kBlockCols, job.w.cols - begin)],
                        .scales = job.x.scales + at,
                        .scales_stride = row_parts,
-                       .offsets = &job.offsets[at],
-                       .scaled_sums = &job.scaled_sums[at],
+                       .offsets = &job.prepared.offsets[at],
+                       .scaled_sums = &job.prepared.scaled_sums[at],
                        .y = y + 16 * t});
   }
 }
@@ -426,19 +450,11 @@ void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels
   if (x.tokens <= kStreamRows) return matmul_stream(w, x, panels, y);
   const Shape shape = shape_of(w.format);
   const Functions& functions = functions_of(w.format);
-  // What all panels need of the activations, once.
-  const size_t row_parts = w.cols / shape.part_cols;
-  std::vector<int32_t> offsets(x.tokens * row_parts);
-  std::vector<float> scaled_sums(offsets.size());
-  for (size_t at = 0; at < offsets.size(); at += row_parts)
-    prepare_token(shape, x, at, static_cast<uint32_t>(row_parts), &offsets[at], &scaled_sums[at]);
-  std::vector<int8_t> tiles((x.tokens + kTileTokens - 1) / kTileTokens * kTileTokens * w.cols);
-  for (uint32_t t = 0; t < x.tokens; t += kTileTokens)
-    pack_tile(x.codes + t * w.cols, w.cols, std::min(kTileTokens, x.tokens - t), &tiles[t * w.cols]);
-  for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
-    for (uint32_t t = 0; t < x.tokens; t += kBlockTokens)
-      run_panel({shape, functions, w, x, tiles, offsets, scaled_sums, t, std::min(kBlockTokens, x.tokens - t)}, panel,
-                y);
+  const Prepared prepared = prepare(shape, w.cols, x);
+  // The activations of kBlockTokens rows stay in the second-level cache while all panels pass.
+  for (uint32_t t = 0; t < x.tokens; t += kBlockTokens)
+    for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
+      run_panel({shape, functions, w, x, prepared, t, std::min(kBlockTokens, x.tokens - t)}, panel, y);
 }
 
 }  // namespace motley::kernels::avx2

@@ -6,7 +6,8 @@ namespace motley::kv {
 
 StatusOr<PagePool> PagePool::create(uint64_t page_bytes, uint32_t max_pages) {
   const auto total_bytes = checked_multiply(page_bytes, max_pages);
-  if (!total_bytes) return absl::ResourceExhaustedError(fmt::format("{} KV pages of {} bytes do not fit", max_pages, page_bytes));
+  if (!total_bytes)
+    return absl::ResourceExhaustedError(fmt::format("{} KV pages of {} bytes do not fit", max_pages, page_bytes));
   PagePool pool;
   TRY(pool.memory_, MemoryBlock::allocate(*total_bytes));
   pool.page_bytes_ = page_bytes;

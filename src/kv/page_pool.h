@@ -1,5 +1,5 @@
-// The KV memory of one device: equal pages with reference counts, so that sequences can share a beginning. What a page holds is the
-// device's business.
+// The KV memory of one device: equal pages with reference counts, so that sequences can share a beginning. What a page
+// holds is the device's business.
 #pragma once
 
 #include <cstddef>

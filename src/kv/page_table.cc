@@ -6,11 +6,12 @@ namespace motley::kv {
 
 Status PageTable::reserve(PagePool& pool, uint32_t new_length) {
   const size_t wanted = pages_for(new_length);
-  const bool copy_last = length_ % page_tokens_ != 0 && new_length > length_ && pool.references(pages_[length_ / page_tokens_]) > 1;
+  const bool copy_last =
+      length_ % page_tokens_ != 0 && new_length > length_ && pool.references(pages_[length_ / page_tokens_]) > 1;
   const size_t fresh = (wanted > pages_.size() ? wanted - pages_.size() : 0) + (copy_last ? 1 : 0);
   if (fresh > pool.free_pages())
-    return absl::ResourceExhaustedError(
-        fmt::format("the KV cache has {} free pages of {} tokens, {} are needed", pool.free_pages(), page_tokens_, fresh));
+    return absl::ResourceExhaustedError(fmt::format("the KV cache has {} free pages of {} tokens, {} are needed",
+                                                    pool.free_pages(), page_tokens_, fresh));
   if (copy_last) {
     PageId& last = pages_[length_ / page_tokens_];
     TRY(const PageId copy, pool.allocate());

@@ -1,5 +1,5 @@
-// One sequence's pages in order, with sharing: a fork points at its parent's pages, and the last, partly filled page is copied
-// when one of them writes on.
+// One sequence's pages in order, with sharing: a fork points at its parent's pages, and the last, partly filled page is
+// copied when one of them writes on.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class PageTable {
   uint32_t length() const { return length_; }
   std::span<const PageId> pages() const { return pages_; }
 
-  // Makes positions [length, new_length) writable: takes pages, copies a shared last page. Nothing changes on error. Does not
-  // move length(): commit() does, when the positions are filled.
+  // Makes positions [length, new_length) writable: takes pages, copies a shared last page. Nothing changes on error.
+  // Does not move length(): commit() does, when the positions are filled.
   Status reserve(PagePool& pool, uint32_t new_length);
   void commit(uint32_t new_length) { length_ = new_length; }
 

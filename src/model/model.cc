@@ -5,18 +5,30 @@ namespace {
 
 std::string_view part_name(Part part) {
   switch (part) {
-    case Part::kEmbedding: return "embedding";
-    case Part::kFinalNorm: return "final norm";
-    case Part::kHead: return "head";
-    case Part::kMixerNorm: return "attention norm";
-    case Part::kQ: return "attention Q";
-    case Part::kK: return "attention K";
-    case Part::kV: return "attention V";
-    case Part::kO: return "attention output";
-    case Part::kFeedForwardNorm: return "feed-forward norm";
-    case Part::kGate: return "feed-forward gate";
-    case Part::kUp: return "feed-forward up";
-    case Part::kDown: return "feed-forward down";
+    case Part::kEmbedding:
+      return "embedding";
+    case Part::kFinalNorm:
+      return "final norm";
+    case Part::kHead:
+      return "head";
+    case Part::kMixerNorm:
+      return "attention norm";
+    case Part::kQ:
+      return "attention Q";
+    case Part::kK:
+      return "attention K";
+    case Part::kV:
+      return "attention V";
+    case Part::kO:
+      return "attention output";
+    case Part::kFeedForwardNorm:
+      return "feed-forward norm";
+    case Part::kGate:
+      return "feed-forward gate";
+    case Part::kUp:
+      return "feed-forward up";
+    case Part::kDown:
+      return "feed-forward down";
   }
   return "";
 }
@@ -37,7 +49,8 @@ class Collector {
 
  private:
   void add(Part part, Slot slot, uint64_t rows, uint64_t cols) {
-    out_.push_back({.role = {.part = part, .slot = slot, .layer = inside_layer(part) ? layer_ : 0}, .rows = rows, .cols = cols});
+    out_.push_back(
+        {.role = {.part = part, .slot = slot, .layer = inside_layer(part) ? layer_ : 0}, .rows = rows, .cols = cols});
   }
 
   std::vector<RequiredWeight>& out_;
@@ -90,7 +103,8 @@ std::vector<RequiredWeight> required_weights(const Spec& spec) {
   for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
     out.in_layer(layer);
     std::visit([&](const auto& mixer) { collect(out, mixer, spec.hidden); }, spec.layers[layer].mixer);
-    std::visit([&](const auto& feed_forward) { collect(out, feed_forward, spec.hidden); }, spec.layers[layer].feed_forward);
+    std::visit([&](const auto& feed_forward) { collect(out, feed_forward, spec.hidden); },
+               spec.layers[layer].feed_forward);
   }
   out.vector(Part::kFinalNorm, spec.hidden);
   if (!spec.head.tied) out.matrix(Part::kHead, spec.vocabulary, spec.hidden);

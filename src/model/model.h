@@ -1,5 +1,5 @@
-// The canonical model: spec, weights by role, text assets and where everything came from. Made by ingest, consumed by exec, plan,
-// text and the writers of convert; no container or packing is visible behind it.
+// The canonical model: spec, weights by role, text assets and where everything came from. Made by ingest, consumed by
+// exec, plan, text and the writers of convert; no container or packing is visible behind it.
 #pragma once
 
 #include <compare>
@@ -20,9 +20,18 @@ namespace motley::model {
 
 // What a weight is for, in any network.
 enum class Part : uint8_t {
-  kEmbedding, kFinalNorm, kHead,
-  kMixerNorm, kQ, kK, kV, kO,
-  kFeedForwardNorm, kGate, kUp, kDown,
+  kEmbedding,
+  kFinalNorm,
+  kHead,
+  kMixerNorm,
+  kQ,
+  kK,
+  kV,
+  kO,
+  kFeedForwardNorm,
+  kGate,
+  kUp,
+  kDown,
 };
 
 // Matrices and vectors of one part: y = weight·x + bias.

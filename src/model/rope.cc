@@ -39,7 +39,8 @@ struct Scale {
   void operator()(const RopeYarn& yarn) const {
     // The pair that turns `turns` times over the original context.
     const auto pair_of = [&](double turns) {
-      return rope.rotary_dims * std::log(yarn.original_context / (turns * 2 * std::numbers::pi)) / (2 * std::log(rope.theta));
+      return rope.rotary_dims * std::log(yarn.original_context / (turns * 2 * std::numbers::pi)) /
+             (2 * std::log(rope.theta));
     };
     double low = pair_of(yarn.beta_fast), high = pair_of(yarn.beta_slow);
     if (yarn.truncate) low = std::floor(low), high = std::ceil(high);

@@ -6,7 +6,8 @@
 namespace motley::model {
 namespace {
 
-// Limits of the published definitions. That whole networks agree with transformers is shown by the logits in tests/data/reference.
+// Limits of the published definitions. That whole networks agree with transformers is shown by the logits in
+// tests/data/reference.
 TEST(RopeFrequencies, Unscaled) {
   const auto f = rope_frequencies({.theta = 10000, .rotary_dims = 8, .scaling = {}}).radians_per_position;
   ASSERT_EQ(f.size(), 4u);

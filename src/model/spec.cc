@@ -5,8 +5,8 @@
 namespace motley::model {
 namespace {
 
-// Far above anything published (largest seen: 126 layers, hidden 16384, F 53248, V 262144), far below what would overflow a
-// 63-bit product of three of them.
+// Far above anything published (largest seen: 126 layers, hidden 16384, F 53248, V 262144), far below what would
+// overflow a 63-bit product of three of them.
 constexpr uint32_t kMaxLayers = 4096;
 constexpr uint32_t kMaxWidth = 1u << 20;
 constexpr uint32_t kMaxVocabulary = 1u << 24;
@@ -18,10 +18,11 @@ bool sane(double value, double least, double most) { return std::isfinite(value)
 
 Status check_scaling(const Rope& rope, std::string_view where) {
   if (const auto* linear = std::get_if<RopeLinear>(&rope.scaling))
-    REJECT_IF(!sane(linear->factor, 1e-3, 1e6), "spec.rope_linear", where, "a positive RoPE scaling factor", linear->factor);
+    REJECT_IF(!sane(linear->factor, 1e-3, 1e6), "spec.rope_linear", where, "a positive RoPE scaling factor",
+              linear->factor);
   if (const auto* llama3 = std::get_if<RopeLlama3>(&rope.scaling)) {
-    REJECT_IF(!sane(llama3->factor, 1e-3, 1e6) || !in_range(llama3->original_context, kMaxContext), "spec.rope_llama3", where,
-              "a positive llama3 RoPE factor and original context",
+    REJECT_IF(!sane(llama3->factor, 1e-3, 1e6) || !in_range(llama3->original_context, kMaxContext), "spec.rope_llama3",
+              where, "a positive llama3 RoPE factor and original context",
               fmt::format("{} and {}", llama3->factor, llama3->original_context));
     REJECT_IF(!sane(llama3->low_freq_factor, 1e-6, 1e6) || !sane(llama3->high_freq_factor, 1e-6, 1e6) ||
                   llama3->low_freq_factor >= llama3->high_freq_factor,
@@ -53,12 +54,15 @@ Status check_rope(const Rope& rope, uint32_t head_dim, std::string_view where) {
 
 Status check_attention(const SoftmaxAttention& attention, std::string_view where) {
   REJECT_IF(!in_range(attention.heads, kMaxWidth), "spec.heads", where, "at least one attention head", attention.heads);
-  REJECT_IF(!in_range(attention.kv_heads, attention.heads) || attention.heads % attention.kv_heads != 0, "spec.kv_heads", where,
-            fmt::format("a number of KV heads that divides {} heads", attention.heads), attention.kv_heads);
+  REJECT_IF(!in_range(attention.kv_heads, attention.heads) || attention.heads % attention.kv_heads != 0,
+            "spec.kv_heads", where, fmt::format("a number of KV heads that divides {} heads", attention.heads),
+            attention.kv_heads);
   REJECT_IF(!in_range(attention.head_dim, kMaxWidth / attention.heads), "spec.head_dim", where,
-            fmt::format("a head dim in [1, {}] for {} heads", kMaxWidth / attention.heads, attention.heads), attention.head_dim);
+            fmt::format("a head dim in [1, {}] for {} heads", kMaxWidth / attention.heads, attention.heads),
+            attention.head_dim);
   REJECT_IF(attention.head_dim % 2 != 0, "spec.head_dim_even", where, "an even head dim", attention.head_dim);
-  REJECT_IF(!sane(attention.scale, 1e-6, 1e3), "spec.attention_scale", where, "a positive attention scale", attention.scale);
+  REJECT_IF(!sane(attention.scale, 1e-6, 1e3), "spec.attention_scale", where, "a positive attention scale",
+            attention.scale);
   REJECT_IF(attention.window && !in_range(*attention.window, kMaxContext), "spec.window", where,
             "a sliding window of at least one token", *attention.window);
   if (attention.rope) return check_rope(*attention.rope, attention.head_dim, where);

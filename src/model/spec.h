@@ -1,8 +1,9 @@
-// What a network computes, apart from where its numbers lie. Two checkpoints of the same network have equal specs, whatever
-// their formats. Nothing here is chosen by a model's name; families (arch) translate their own metadata into this.
+// What a network computes, apart from where its numbers lie. Two checkpoints of the same network have equal specs,
+// whatever their formats. Nothing here is chosen by a model's name; families (arch) translate their own metadata into
+// this.
 //
-// Shape letters used all over motley: T tokens, H hidden (width of the residual stream), Q query heads, K key/value heads,
-// D head dim, F feed-forward width, V vocabulary, L layers, E experts. Weight matrices are [N out, K in].
+// Shape letters used all over motley: T tokens, H hidden (width of the residual stream), Q query heads, K key/value
+// heads, D head dim, F feed-forward width, V vocabulary, L layers, E experts. Weight matrices are [N out, K in].
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,11 @@
 
 namespace motley::model {
 
-// --- Position encoding: rotary, one frequency a pair of inputs -------------------------------------------------------------
+// --- Position encoding: rotary, one frequency a pair of inputs
+// -------------------------------------------------------------
 
-// Which inputs of a head form a pair: (2i, 2i+1), or (i, i + rotary/2). Rows of Q and K are kept in the file's order and the
-// rotation follows it, so this belongs to the checkpoint's convention as much as to the network.
+// Which inputs of a head form a pair: (2i, 2i+1), or (i, i + rotary/2). Rows of Q and K are kept in the file's order
+// and the rotation follows it, so this belongs to the checkpoint's convention as much as to the network.
 enum class RopePairs : uint8_t { kInterleaved, kHalfSplit };
 
 // Changes of the base frequencies f[i] = theta^(-2i/rotary). Each with its published definition.
@@ -30,7 +32,8 @@ struct RopeLinear {  // f / factor: Chen et al., arXiv 2306.15595
   double factor = 1;
   bool operator==(const RopeLinear&) const = default;
 };
-struct RopeLlama3 {  // Llama 3.1: long waves / factor, short ones kept, a ramp between; transformers modeling_rope_utils.py
+struct RopeLlama3 {  // Llama 3.1: long waves / factor, short ones kept, a ramp between; transformers
+                     // modeling_rope_utils.py
   double factor = 1, low_freq_factor = 1, high_freq_factor = 4;
   uint32_t original_context = 8192;
   bool operator==(const RopeLlama3&) const = default;
@@ -55,16 +58,19 @@ struct Rope {
   bool operator==(const Rope&) const = default;
 };
 
-// rotary_dims/2 frequencies (radians a position) after scaling, and the factor on both rotated Q and K (YaRN; 1 elsewhere).
+// rotary_dims/2 frequencies (radians a position) after scaling, and the factor on both rotated Q and K (YaRN; 1
+// elsewhere).
 struct RopeFrequencies {
   std::vector<double> radians_per_position;
   double magnitude = 1;
 };
 RopeFrequencies rope_frequencies(const Rope& rope);
 
-// --- Blocks ---------------------------------------------------------------------------------------------------------------
+// --- Blocks
+// ---------------------------------------------------------------------------------------------------------------
 
-// RMSNorm: x / sqrt(mean(x^2) + eps) * (weight + weight_offset). offset 1 where files hold w - 1 (Gemma from Hugging Face).
+// RMSNorm: x / sqrt(mean(x^2) + eps) * (weight + weight_offset). offset 1 where files hold w - 1 (Gemma from Hugging
+// Face).
 struct Norm {
   float eps = 1e-5f;
   float weight_offset = 0;
@@ -75,10 +81,10 @@ struct SoftmaxAttention {
   uint32_t heads = 0;
   uint32_t kv_heads = 0;
   uint32_t head_dim = 0;
-  float scale = 0;                      // of q·k, normally head_dim^-1/2
-  std::optional<uint32_t> window;       // a query at i sees keys j with i - window < j <= i
+  float scale = 0;                 // of q·k, normally head_dim^-1/2
+  std::optional<uint32_t> window;  // a query at i sees keys j with i - window < j <= i
   bool q_bias = false, k_bias = false, v_bias = false, o_bias = false;
-  std::optional<Rope> rope;             // nullopt: no position encoding in this layer
+  std::optional<Rope> rope;  // nullopt: no position encoding in this layer
   bool operator==(const SoftmaxAttention&) const = default;
 };
 
@@ -126,17 +132,19 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
-// Structural sanity that every family's spec must pass before anything is sized from it: counts in range, heads divisible by KV
-// heads, even rotary dims, products that fit. Sites "spec.*"; `where` is the metadata file.
+// Structural sanity that every family's spec must pass before anything is sized from it: counts in range, heads
+// divisible by KV heads, even rotary dims, products that fit. Sites "spec.*"; `where` is the metadata file.
 Status check(const Spec& spec, std::string_view where);
 
 // Bytes of KV cache of one token over all layers, elements of `kv_element_bytes`.
 uint64_t kv_bytes_per_token(const Spec& spec, uint64_t kv_element_bytes);
 
-// --- Cuts -------------------------------------------------------------------------------------------------------------------
+// --- Cuts
+// -------------------------------------------------------------------------------------------------------------------
 
-// Where the network may be split between devices. Cut c lies before half-layer c: cut 0 after the embedding, cut 2l before the
-// mixer of layer l, cut 2l+1 before its feed-forward, cut 2L before the final norm and head. Token ids travel always.
+// Where the network may be split between devices. Cut c lies before half-layer c: cut 0 after the embedding, cut 2l
+// before the mixer of layer l, cut 2l+1 before its feed-forward, cut 2L before the final norm and head. Token ids
+// travel always.
 struct Cut {
   uint32_t half_layer = 0;
   uint32_t stream_width = 0;  // what crosses: one residual stream [T, H]
@@ -147,8 +155,9 @@ std::vector<Cut> legal_cuts(const Spec& spec);
 // For `inspect` and reports: every key that shapes the network, in a stable order.
 Json to_json(const Spec& spec);
 
-// Sets one key by hand ("rope_theta", "norm_eps", "context", …) from text. NotFound names the keys there are; InvalidArgument
-// when the text is no value of the key's type or is out of its range. check() is run again by the caller.
+// Sets one key by hand ("rope_theta", "norm_eps", "context", …) from text. NotFound names the keys there are;
+// InvalidArgument when the text is no value of the key's type or is out of its range. check() is run again by the
+// caller.
 Status override_key(Spec& spec, std::string_view key, std::string_view value);
 
 }  // namespace motley::model

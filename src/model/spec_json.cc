@@ -44,14 +44,10 @@ Json mixer_json(const SoftmaxAttention& attention) {
   for (const auto& [flag, name] : {std::pair{attention.q_bias, "q"}, std::pair{attention.k_bias, "k"},
                                    std::pair{attention.v_bias, "v"}, std::pair{attention.o_bias, "o"}})
     if (flag) biased.emplace_back(name);
-  return Json::Object{{"kind", "softmax attention"},
-                      {"heads", attention.heads},
-                      {"kv_heads", attention.kv_heads},
-                      {"head_dim", attention.head_dim},
-                      {"scale", attention.scale},
-                      {"window", optional_json(attention.window)},
-                      {"biases", std::move(biased)},
-                      {"rope", rope_json(attention.rope)}};
+  return Json::Object{{"kind", "softmax attention"},    {"heads", attention.heads},
+                      {"kv_heads", attention.kv_heads}, {"head_dim", attention.head_dim},
+                      {"scale", attention.scale},       {"window", optional_json(attention.window)},
+                      {"biases", std::move(biased)},    {"rope", rope_json(attention.rope)}};
 }
 
 Json feed_forward_json(const DenseFeedForward& dense) {

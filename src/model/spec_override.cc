@@ -11,8 +11,8 @@ template <typename Number>
 StatusOr<Number> parse_number(std::string_view key, std::string_view text) {
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  REJECT_IF(error != std::errc() || end != text.data() + text.size(), "override.value", fmt::format("--override {}", key),
-            "a number", fmt::format("\"{}\"", text));
+  REJECT_IF(error != std::errc() || end != text.data() + text.size(), "override.value",
+            fmt::format("--override {}", key), "a number", fmt::format("\"{}\"", text));
   return value;
 }
 
@@ -80,9 +80,9 @@ struct Row {
 
 // Only what a container may be unable to hold; shapes follow from the tensors and cannot be overridden.
 constexpr std::array kRows = {
-    Row{"rope_theta", set_rope_theta},   Row{"rope_linear_factor", set_rope_linear_factor},
-    Row{"rope_pairs", set_rope_pairs},   Row{"norm_eps", set_norm_eps},
-    Row{"context_tokens", set_context},  Row{"attention_scale", set_attention_scale},
+    Row{"rope_theta", set_rope_theta},  Row{"rope_linear_factor", set_rope_linear_factor},
+    Row{"rope_pairs", set_rope_pairs},  Row{"norm_eps", set_norm_eps},
+    Row{"context_tokens", set_context}, Row{"attention_scale", set_attention_scale},
     Row{"window", set_window},
 };
 
@@ -93,7 +93,8 @@ Status override_key(Spec& spec, std::string_view key, std::string_view value) {
     if (row.key == key) return row.set(spec, value);
   std::vector<std::string_view> keys;
   for (const Row& row : kRows) keys.push_back(row.key);
-  return absl::NotFoundError(fmt::format("--override {}: expected one of {}, got \"{}\"", key, fmt::join(keys, ", "), key));
+  return absl::NotFoundError(
+      fmt::format("--override {}: expected one of {}, got \"{}\"", key, fmt::join(keys, ", "), key));
 }
 
 }  // namespace motley::model

@@ -8,9 +8,20 @@ namespace {
 
 Spec small_spec() {
   Layer layer;
-  layer.mixer = SoftmaxAttention{.heads = 4, .kv_heads = 2, .head_dim = 8, .scale = 0.35f, .window = {}, .rope = Rope{.rotary_dims = 8, .scaling = {}}};
+  layer.mixer = SoftmaxAttention{.heads = 4,
+                                 .kv_heads = 2,
+                                 .head_dim = 8,
+                                 .scale = 0.35f,
+                                 .window = {},
+                                 .rope = Rope{.rotary_dims = 8, .scaling = {}}};
   layer.feed_forward = DenseFeedForward{.width = 64};
-  return {.hidden = 32, .vocabulary = 100, .context_tokens = 128, .embedding = {}, .layers = {layer, layer}, .final_norm = {}, .head = {}};
+  return {.hidden = 32,
+          .vocabulary = 100,
+          .context_tokens = 128,
+          .embedding = {},
+          .layers = {layer, layer},
+          .final_norm = {},
+          .head = {}};
 }
 
 TEST(Spec, ASmallNetworkIsSane) { EXPECT_TRUE(check(small_spec(), "t").ok()); }
@@ -30,7 +41,8 @@ TEST(Spec, EveryStructuralLieIsNamed) {
   EXPECT_EQ(site_after([](Spec&, SoftmaxAttention& a) { a.head_dim = 1u << 31; }), "spec.head_dim");
   EXPECT_EQ(site_after([](Spec&, SoftmaxAttention& a) { a.rope->rotary_dims = 10; }), "spec.rotary_dims");
   EXPECT_EQ(site_after([](Spec&, SoftmaxAttention& a) { a.rope->theta = 0; }), "spec.rope_theta");
-  EXPECT_EQ(site_after([](Spec&, SoftmaxAttention& a) { a.rope->scaling = RopeDivisors{{1.0f}}; }), "spec.rope_divisors");
+  EXPECT_EQ(site_after([](Spec&, SoftmaxAttention& a) { a.rope->scaling = RopeDivisors{{1.0f}}; }),
+            "spec.rope_divisors");
   EXPECT_EQ(site_after([](Spec&, SoftmaxAttention& a) { a.window = 0; }), "spec.window");
 }
 

@@ -42,8 +42,8 @@ float penalised(float logit, uint32_t count, const Settings& settings) {
 }
 
 // What may be drawn at all, after the penalties. Not-a-number logits are never candidates.
-std::vector<Candidate> candidates(std::span<const float> logits, const Settings& settings, std::span<const int32_t> history,
-                                  Mask mask) {
+std::vector<Candidate> candidates(std::span<const float> logits, const Settings& settings,
+                                  std::span<const int32_t> history, Mask mask) {
   const Counts seen = count_seen(settings, history);
   std::vector<Candidate> result;
   result.reserve(logits.size());
@@ -147,7 +147,8 @@ std::optional<int32_t> plain_greedy(std::span<const float> logits, Mask mask) {
 
 StatusOr<int32_t> choose(std::span<const float> logits, const Settings& settings, const DrawKey& key,
                          std::span<const int32_t> history, Mask mask) {
-  const auto nothing = absl::InvalidArgumentError("no token can be drawn: the mask allows none, or no logit is a number");
+  const auto nothing =
+      absl::InvalidArgumentError("no token can be drawn: the mask allows none, or no logit is a number");
   if (settings.temperature == 0 && !has_penalties(settings)) {
     const auto best = plain_greedy(logits, mask);
     if (!best) return nothing;

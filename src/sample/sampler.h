@@ -1,5 +1,6 @@
-// From logits to a token: pure functions of their arguments, so that a draw depends neither on the batch it was made in nor on a
-// generator's state. Runs where the head is. Not for stop conditions, and not for grammars (they arrive here as a mask).
+// From logits to a token: pure functions of their arguments, so that a draw depends neither on the batch it was made in
+// nor on a generator's state. Runs where the head is. Not for stop conditions, and not for grammars (they arrive here
+// as a mask).
 #pragma once
 
 #include <cstdint>
@@ -11,17 +12,18 @@
 
 namespace motley::sample {
 
-// How to choose. The steps run in this order, each on what the one before left: logit mask, penalties, temperature, top-k,
-// top-p, min-p, draw. It is the order of transformers' generate(), from which generation_config.json files come.
+// How to choose. The steps run in this order, each on what the one before left: logit mask, penalties, temperature,
+// top-k, top-p, min-p, draw. It is the order of transformers' generate(), from which generation_config.json files come.
 struct Settings {
-  double temperature = 1;         // 0: the largest logit, the lowest id among equals; the steps after penalties do not matter
-  uint32_t top_k = 0;             // keep the k most probable; 0: all
-  double top_p = 1;               // keep the smallest set of most probable tokens with at least this probability together
-  double min_p = 0;               // keep tokens with at least this share of the largest probability
-  double repeat_penalty = 1;      // seen tokens: logit / p when positive, logit * p otherwise (arXiv 1909.05858, section 4.1)
-  double presence_penalty = 0;    // subtracted once from the logit of every seen token
-  double frequency_penalty = 0;   // subtracted once for each time it was seen
-  uint32_t penalty_window = 64;   // how many of the last tokens count as seen; 0: all
+  double temperature = 1;  // 0: the largest logit, the lowest id among equals; the steps after penalties do not matter
+  uint32_t top_k = 0;      // keep the k most probable; 0: all
+  double top_p = 1;        // keep the smallest set of most probable tokens with at least this probability together
+  double min_p = 0;        // keep tokens with at least this share of the largest probability
+  double repeat_penalty =
+      1;  // seen tokens: logit / p when positive, logit * p otherwise (arXiv 1909.05858, section 4.1)
+  double presence_penalty = 0;   // subtracted once from the logit of every seen token
+  double frequency_penalty = 0;  // subtracted once for each time it was seen
+  uint32_t penalty_window = 64;  // how many of the last tokens count as seen; 0: all
   uint64_t seed = 0;
 
   bool operator==(const Settings&) const = default;
@@ -52,10 +54,11 @@ struct Draw {
 // A token may be drawn when its bit is set: bit id%32 of word id/32. Empty: all may.
 using Mask = std::span<const uint32_t>;
 
-// `history`: the sequence so far, oldest first, for the penalties. `report_top`: report log-probabilities, of the drawn token and
-// of this many alternatives. InvalidArgument when the mask allows no token or no logit is a number.
+// `history`: the sequence so far, oldest first, for the penalties. `report_top`: report log-probabilities, of the drawn
+// token and of this many alternatives. InvalidArgument when the mask allows no token or no logit is a number.
 StatusOr<Draw> draw(std::span<const float> logits, const Settings& settings, const DrawKey& key,
-                    std::span<const int32_t> history, Mask mask = {}, std::optional<uint32_t> report_top = std::nullopt);
+                    std::span<const int32_t> history, Mask mask = {},
+                    std::optional<uint32_t> report_top = std::nullopt);
 
 // Uniform in [0, 1) from a key alone: SplitMix64 steps over its fields (Steele, Lea, Flood: OOPSLA 2014).
 double uniform(const DrawKey& key);

@@ -48,7 +48,8 @@ TEST(Draw, SharesFollowTheSoftmax) {
   for (const float logit : logits) total += std::exp(logit / 0.5);
   for (int32_t id = 0; id < 4; ++id) {
     const double expected = std::exp(logits[static_cast<size_t>(id)] / 0.5) / total;
-    EXPECT_NEAR(got.contains(id) ? got.at(id) : 0, expected, 3 * std::sqrt(expected * (1 - expected) / 20000) + 1e-4) << id;
+    EXPECT_NEAR(got.contains(id) ? got.at(id) : 0, expected, 3 * std::sqrt(expected * (1 - expected) / 20000) + 1e-4)
+        << id;
   }
 }
 
@@ -86,7 +87,7 @@ TEST(Draw, SameKeySameTokenWhateverCameBefore) {
 }
 
 TEST(Penalties, RepeatDividesPositiveAndMultipliesNegative) {
-  EXPECT_EQ(drawn({3, 2}, {.temperature = 0, .repeat_penalty = 2}, {}, {0}), 1);    // 3/2 < 2
+  EXPECT_EQ(drawn({3, 2}, {.temperature = 0, .repeat_penalty = 2}, {}, {0}), 1);       // 3/2 < 2
   EXPECT_EQ(drawn({-1, -1.5f}, {.temperature = 0, .repeat_penalty = 2}, {}, {0}), 1);  // -2 < -1.5
 }
 

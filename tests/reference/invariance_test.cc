@@ -1,5 +1,5 @@
-// One reduction order: a row's result depends neither on the chunk, the batch and the threads it was computed in, nor on the
-// instruction set. Bit for bit, in exact and in fast arithmetic.
+// One reduction order: a row's result depends neither on the chunk, the batch and the threads it was computed in, nor
+// on the instruction set. Bit for bit, in exact and in fast arithmetic.
 
 #include <cstring>
 
@@ -21,7 +21,8 @@ std::vector<int32_t> some_ids(size_t count) {
 }
 
 bool same_bits(const Matrix& a, const Matrix& b) {
-  return a.values.size() == b.values.size() && std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(float)) == 0;
+  return a.values.size() == b.values.size() &&
+         std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(float)) == 0;
 }
 
 class InvarianceTest : public ::testing::TestWithParam<std::tuple<const char*, exec::Precision>> {

@@ -20,9 +20,11 @@ Matrix read_npy(const std::string& path) {
   EXPECT_NE(header.find("'fortran_order': False"), std::string::npos) << path << header;
   Matrix matrix;
   const size_t shape = header.find("'shape': (");
-  EXPECT_EQ(std::sscanf(header.c_str() + shape, "'shape': (%zu, %zu)", &matrix.rows, &matrix.cols), 2) << path << header;
+  EXPECT_EQ(std::sscanf(header.c_str() + shape, "'shape': (%zu, %zu)", &matrix.rows, &matrix.cols), 2)
+      << path << header;
   matrix.values.resize(matrix.rows * matrix.cols);
-  file.read(reinterpret_cast<char*>(matrix.values.data()), static_cast<std::streamsize>(matrix.values.size() * sizeof(float)));
+  file.read(reinterpret_cast<char*>(matrix.values.data()),
+            static_cast<std::streamsize>(matrix.values.size() * sizeof(float)));
   EXPECT_TRUE(file.good()) << path << ": too short";
   return matrix;
 }

@@ -6,8 +6,8 @@
 namespace motley::testing {
 namespace {
 
-// Nats a token. Published 4-bit quantisers lose ten times as much. int8 activations in groups of 32 give 1e-4 to 1.5e-3 on these
-// two-layer cuts of a real model, which are rougher than whole models.
+// Nats a token. Published 4-bit quantisers lose ten times as much. int8 activations in groups of 32 give 1e-4 to 1.5e-3
+// on these two-layer cuts of a real model, which are rougher than whole models.
 constexpr double kMaxDivergence = 2e-3;
 // Cut to 2 bits they are rougher still: 2.1e-3 measured over 64 positions.
 constexpr double kMaxDivergence2Bit = 3e-3;
@@ -23,8 +23,7 @@ TEST_P(PrecisionTest, FastStaysCloseToExact) {
   EXPECT_LE(mean_divergence(exact, fast), two_bits ? kMaxDivergence2Bit : kMaxDivergence);
 }
 
-INSTANTIATE_TEST_SUITE_P(Checkpoints, PrecisionTest, ::testing::ValuesIn(all_references()),
-                         reference_name);
+INSTANTIATE_TEST_SUITE_P(Checkpoints, PrecisionTest, ::testing::ValuesIn(all_references()), reference_name);
 
 }  // namespace
 }  // namespace motley::testing

@@ -1,4 +1,5 @@
-// Every small checkpoint of tests/data/models against the logits that an independent program gave for it (tests/data/README.md).
+// Every small checkpoint of tests/data/models against the logits that an independent program gave for it
+// (tests/data/README.md).
 
 #include "gtest/gtest.h"
 #include "harness.h"
@@ -21,8 +22,7 @@ TEST_P(ReferenceTest, ExactLogitsAgree) {
   EXPECT_LE(difference, reference.tolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(Checkpoints, ReferenceTest, ::testing::ValuesIn(all_references()),
-                         reference_name);
+INSTANTIATE_TEST_SUITE_P(Checkpoints, ReferenceTest, ::testing::ValuesIn(all_references()), reference_name);
 
 }  // namespace
 }  // namespace motley::testing

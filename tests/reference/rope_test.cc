@@ -1,5 +1,6 @@
-// The RoPE convention cannot rot. Checkpoints converted with unpermuted Q and K gave good text for about 20 tokens, then gibberish;
-// so a forced wrong rotation must leave the reference within 40 tokens, for one, equal and grouped KV heads, in every container.
+// The RoPE convention cannot rot. Checkpoints converted with unpermuted Q and K gave good text for about 20 tokens,
+// then gibberish; so a forced wrong rotation must leave the reference within 40 tokens, for one, equal and grouped KV
+// heads, in every container.
 
 #include <set>
 
@@ -46,14 +47,14 @@ TEST_P(RopeConventionTest, TheWrongRotationLeavesTheReferenceWithin40Tokens) {
   ASSERT_NE(wrong, nullptr);
 
   const auto first_wrong_row = [&](const auto& model) {
-    return first_differing_row(expected, run_logits(*make_runner(model, exec::Precision::kExact), reference.ids, 512), kClearlyWrong);
+    return first_differing_row(expected, run_logits(*make_runner(model, exec::Precision::kExact), reference.ids, 512),
+                               kClearlyWrong);
   };
   EXPECT_EQ(first_wrong_row(right), expected.rows);
   EXPECT_LT(first_wrong_row(wrong), kMustDifferWithin);
 }
 
-INSTANTIATE_TEST_SUITE_P(Checkpoints, RopeConventionTest, ::testing::ValuesIn(rope_references()),
-                         reference_name);
+INSTANTIATE_TEST_SUITE_P(Checkpoints, RopeConventionTest, ::testing::ValuesIn(rope_references()), reference_name);
 
 }  // namespace
 }  // namespace motley::testing

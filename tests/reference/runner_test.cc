@@ -1,4 +1,5 @@
-// What Runner promises besides numbers: malformed batches change nothing, sampling follows its settings, hidden states come out.
+// What Runner promises besides numbers: malformed batches change nothing, sampling follows its settings, hidden states
+// come out.
 
 #include <algorithm>
 
@@ -25,7 +26,8 @@ class RunnerTest : public ::testing::Test {
     return rejection_site(runner_->step({.rows = std::move(rows)}).get().status());
   }
 
-  std::unique_ptr<exec::Runner> runner_ = make_runner(load_model("tests/data/models/gguf-Q4_1/model.gguf"), exec::Precision::kFast);
+  std::unique_ptr<exec::Runner> runner_ =
+      make_runner(load_model("tests/data/models/gguf-Q4_1/model.gguf"), exec::Precision::kFast);
   exec::SequenceId sequence_ = *runner_->create(16);
 };
 
