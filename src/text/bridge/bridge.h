@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// A C header: names and typedefs are C's.
+// NOLINTBEGIN(readability-identifier-naming, modernize-use-using, modernize-deprecated-headers)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -115,3 +117,4 @@ int32_t motley_template_render(const MotleyTemplate* chat_template, const Motley
 #ifdef __cplusplus
 }
 #endif
+// NOLINTEND(readability-identifier-naming, modernize-use-using, modernize-deprecated-headers)
