@@ -13,7 +13,7 @@ namespace {
 // Parts of names of keys that have, in one family or another, changed what a network computes.
 constexpr std::array<std::string_view, 28> kArithmeticWords = {
     "scale",  "scaling", "multiplier", "softcap", "soft_cap", "norm",   "rope",      "rotary",      "window", "expert",
-    "router", "moe",     "bias",       "sink",    "theta",    "factor", "alibi",     "temperature", "spars", "recurr",
+    "router", "moe",     "bias",       "sink",    "theta",    "factor", "alibi",     "temperature", "spars",  "recurr",
     "conv",   "mamba",   "ssm",        "shared",  "lora",     "mup",    "attention", "attn"};
 
 // Nothing asked for: null, false, zero, or empty.

@@ -43,8 +43,8 @@ StatusOr<std::vector<std::byte>> read_range(const ByteSource& source, ByteRange 
     return absl::ResourceExhaustedError(
         fmt::format("{}: {} bytes wanted at once, at most {} allowed", source.name(), range.size_bytes, budget_bytes));
   if (range.offset > source.size_bytes() || range.size_bytes > source.size_bytes() - range.offset)
-    return absl::OutOfRangeError(
-        fmt::format("{}: expected {} bytes at {}, got a file of {}", source.name(), range.size_bytes, range.offset, source.size_bytes()));
+    return absl::OutOfRangeError(fmt::format("{}: expected {} bytes at {}, got a file of {}", source.name(),
+                                             range.size_bytes, range.offset, source.size_bytes()));
   std::vector<std::byte> bytes(range.size_bytes);
   TRY(source.read(range.offset, bytes));
   return bytes;

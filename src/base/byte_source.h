@@ -1,5 +1,5 @@
-// Where checkpoint bytes come from. Containers, packings and devices see only this: a local file, a map, a sparse partial
-// store or a remote range server look alike. Not for writing, and not for streams of unknown length.
+// Where checkpoint bytes come from. Containers, packings and devices see only this: a local file, a map, a sparse
+// partial store or a remote range server look alike. Not for writing, and not for streams of unknown length.
 #pragma once
 
 #include <cstddef>
@@ -32,12 +32,12 @@ class ByteSource {
   virtual const std::string& name() const = 0;
   virtual uint64_t size_bytes() const = 0;
 
-  // Fills `out` from `offset`. OutOfRange when the range does not lie inside the source; Unavailable or DataLoss when the
-  // bytes cannot be had. Blocking.
+  // Fills `out` from `offset`. OutOfRange when the range does not lie inside the source; Unavailable or DataLoss when
+  // the bytes cannot be had. Blocking.
   virtual Status read(uint64_t offset, std::span<std::byte> out) const = 0;
 
-  // The bytes in place, when the source has them in memory or mapped; nullopt otherwise. Unaligned in general. Faulting the
-  // pages in may still block.
+  // The bytes in place, when the source has them in memory or mapped; nullopt otherwise. Unaligned in general. Faulting
+  // the pages in may still block.
   virtual std::optional<std::span<const std::byte>> view(ByteRange range) const = 0;
 
   // Hints: `range` will be read soon, or will not be read again (a map gives its clean pages back).
@@ -51,7 +51,8 @@ StatusOr<std::shared_ptr<const ByteSource>> open_file(const std::string& path);
 // Bytes in memory, for tests, fuzzers and generated parts.
 std::shared_ptr<const ByteSource> memory_source(std::string name, std::vector<std::byte> bytes);
 
-// `range` of `source` as a vector: view() copied, or read(). `budget_bytes` bounds the allocation (ResourceExhausted beyond).
+// `range` of `source` as a vector: view() copied, or read(). `budget_bytes` bounds the allocation (ResourceExhausted
+// beyond).
 StatusOr<std::vector<std::byte>> read_range(const ByteSource& source, ByteRange range, uint64_t budget_bytes);
 
 }  // namespace motley

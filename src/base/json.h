@@ -1,5 +1,5 @@
-// JSON behind a wall: parse untrusted text into a small value with limits, write values out. Not for streaming or for speed.
-// The parser in json.cc may be replaced without anyone noticing.
+// JSON behind a wall: parse untrusted text into a small value with limits, write values out. Not for streaming or for
+// speed. The parser in json.cc may be replaced without anyone noticing.
 #pragma once
 
 #include <concepts>
@@ -71,8 +71,8 @@ class Json {
   Value value_;
 };
 
-// Parses one document. `where` names it in errors. Rejects: syntax ("json.syntax"), nesting deeper than 64 ("json.depth"),
-// a key twice in one object ("json.duplicate_key"), text that is not UTF-8 ("json.syntax").
+// Parses one document. `where` names it in errors. Rejects: syntax ("json.syntax"), nesting deeper than 64
+// ("json.depth"), a key twice in one object ("json.duplicate_key"), text that is not UTF-8 ("json.syntax").
 StatusOr<Json> parse_json(std::string_view text, std::string_view where);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// Large blocks of memory straight from the operating system: zeroed, page-aligned, resident only where touched. For weights,
-// KV pages and scratch; small things use the heap.
+// Large blocks of memory straight from the operating system: zeroed, page-aligned, resident only where touched. For
+// weights, KV pages and scratch; small things use the heap.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ class MemoryBlock {
 // Highest resident set of this process so far, and what it is now.
 uint64_t peak_memory_bytes();
 
-// Gives memory that was freed back to the system now. Worth calling once after something large and short-lived, such as reading a
-// vocabulary: the heap would keep it otherwise.
+// Gives memory that was freed back to the system now. Worth calling once after something large and short-lived, such as
+// reading a vocabulary: the heap would keep it otherwise.
 void return_free_memory();
 
 // What this process may still use: the smaller of free system memory and what its cgroup allows.

@@ -86,8 +86,8 @@ MemoryBlock::~MemoryBlock() {
 
 Status MemoryBlock::lock() const {
   if (data_ == nullptr || mlock(data_, size_bytes_) == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format("cannot lock {} bytes in memory: {} (raise the limit shown by ulimit -l)",
-                                                   size_bytes_, std::strerror(errno)));
+  return absl::FailedPreconditionError(fmt::format(
+      "cannot lock {} bytes in memory: {} (raise the limit shown by ulimit -l)", size_bytes_, std::strerror(errno)));
 }
 
 uint64_t peak_memory_bytes() {

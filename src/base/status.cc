@@ -14,7 +14,8 @@ Status reject(const Rejection& rejection) {
   if (!check_enabled(rejection.site)) return absl::InternalError("a check is switched off");
   Status status = absl::InvalidArgumentError(
       fmt::format("{}: expected {}, got {}", rejection.where, rejection.expected, rejection.got));
-  status.SetPayload({kSitePayload.data(), kSitePayload.size()}, absl::Cord({rejection.site.data(), rejection.site.size()}));
+  status.SetPayload({kSitePayload.data(), kSitePayload.size()},
+                    absl::Cord({rejection.site.data(), rejection.site.size()}));
   return status;
 }
 
@@ -25,7 +26,8 @@ std::string rejection_site(const Status& status) {
 
 Status annotate(const Status& status, std::string_view context) {
   if (status.ok()) return status;
-  Status result(status.code(), fmt::format("{}: {}", context, std::string_view(status.message().data(), status.message().size())));
+  Status result(status.code(),
+                fmt::format("{}: {}", context, std::string_view(status.message().data(), status.message().size())));
   status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) { result.SetPayload(url, payload); });
   return result;
 }

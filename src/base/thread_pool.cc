@@ -5,8 +5,8 @@
 namespace motley {
 namespace {
 
-// About 50 us on a 3 GHz core: longer than any serial stretch between two steps of a token, short enough not to burn a core
-// while a person thinks.
+// About 50 us on a 3 GHz core: longer than any serial stretch between two steps of a token, short enough not to burn a
+// core while a person thinks.
 constexpr int kSpins = 2000;
 
 void pause_core() {
@@ -29,7 +29,8 @@ void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
 }  // namespace
 
 ThreadPool::ThreadPool(uint32_t threads) {
-  for (uint32_t thread = 1; thread < std::max(threads, 1u); ++thread) workers_.emplace_back([this, thread] { work(thread); });
+  for (uint32_t thread = 1; thread < std::max(threads, 1u); ++thread)
+    workers_.emplace_back([this, thread] { work(thread); });
 }
 
 ThreadPool::~ThreadPool() {

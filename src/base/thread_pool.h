@@ -1,5 +1,5 @@
-// A fixed team of threads for short fork-join steps, as one token of a small model needs hundreds of a second. Workers spin
-// briefly between steps and sleep when idle. Not a task queue.
+// A fixed team of threads for short fork-join steps, as one token of a small model needs hundreds of a second. Workers
+// spin briefly between steps and sleep when idle. Not a task queue.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@ class ThreadPool {
   // Calls step(thread) once on each thread, thread in [0, size()), and returns when all have finished.
   void run(const std::function<void(uint32_t thread)>& step);
 
-  // Calls body(begin, end, thread) over [0, count). Contiguous: one run a thread, cut at multiples of `grain`, for work that
-  // streams memory. Dynamic: pieces of `grain`, handed out as threads become free, for work that computes.
+  // Calls body(begin, end, thread) over [0, count). Contiguous: one run a thread, cut at multiples of `grain`, for work
+  // that streams memory. Dynamic: pieces of `grain`, handed out as threads become free, for work that computes.
   enum class Share : uint8_t { kContiguous, kDynamic };
   void for_ranges(uint64_t count, uint64_t grain, Share share,
                   const std::function<void(uint64_t begin, uint64_t end, uint32_t thread)>& body);

@@ -265,7 +265,8 @@ TEST(Reported, ChatTemplateInItsOwnFileWins) {
 
 TEST(Reported, TokenizerWithoutALimitSaysSoInThirtyDigits) {
   Files files = read_model("hf-f16");
-  files["tokenizer_config.json"] = R"({"model_max_length": 1000000000000000019884624838656, "eos_token": "<|im_end|>"})";
+  files["tokenizer_config.json"] =
+      R"({"model_max_length": 1000000000000000019884624838656, "eos_token": "<|im_end|>"})";
   EXPECT_TRUE(load_files(files).ok()) << load_files(files).status();
 }
 

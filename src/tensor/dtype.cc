@@ -15,14 +15,22 @@ struct Row {
 };
 
 constexpr std::array kRows = {
-    Row{DType::kF64, 8, "f64", "F64"},          Row{DType::kF32, 4, "f32", "F32"},
-    Row{DType::kF16, 2, "f16", "F16"},          Row{DType::kBF16, 2, "bf16", "BF16"},
-    Row{DType::kF8E4M3, 1, "f8_e4m3", "F8_E4M3"}, Row{DType::kF8E5M2, 1, "f8_e5m2", "F8_E5M2"},
-    Row{DType::kF8E8M0, 1, "f8_e8m0", "F8_E8M0"}, Row{DType::kI64, 8, "i64", "I64"},
-    Row{DType::kI32, 4, "i32", "I32"},          Row{DType::kI16, 2, "i16", "I16"},
-    Row{DType::kI8, 1, "i8", "I8"},             Row{DType::kU64, 8, "u64", "U64"},
-    Row{DType::kU32, 4, "u32", "U32"},          Row{DType::kU16, 2, "u16", "U16"},
-    Row{DType::kU8, 1, "u8", "U8"},             Row{DType::kBool, 1, "bool", "BOOL"},
+    Row{DType::kF64, 8, "f64", "F64"},
+    Row{DType::kF32, 4, "f32", "F32"},
+    Row{DType::kF16, 2, "f16", "F16"},
+    Row{DType::kBF16, 2, "bf16", "BF16"},
+    Row{DType::kF8E4M3, 1, "f8_e4m3", "F8_E4M3"},
+    Row{DType::kF8E5M2, 1, "f8_e5m2", "F8_E5M2"},
+    Row{DType::kF8E8M0, 1, "f8_e8m0", "F8_E8M0"},
+    Row{DType::kI64, 8, "i64", "I64"},
+    Row{DType::kI32, 4, "i32", "I32"},
+    Row{DType::kI16, 2, "i16", "I16"},
+    Row{DType::kI8, 1, "i8", "I8"},
+    Row{DType::kU64, 8, "u64", "U64"},
+    Row{DType::kU32, 4, "u32", "U32"},
+    Row{DType::kU16, 2, "u16", "U16"},
+    Row{DType::kU8, 1, "u8", "U8"},
+    Row{DType::kBool, 1, "bool", "BOOL"},
 };
 
 const Row& row(DType dtype) { return kRows[static_cast<size_t>(dtype)]; }

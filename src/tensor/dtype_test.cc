@@ -36,17 +36,17 @@ TEST(F16, NarrowingEqualsTheCompilersOnAWideSample) {
 }
 
 TEST(F16, NarrowingBreaksTiesToEven) {
-  EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), 0x3c00);           // half way, stays even
-  EXPECT_EQ(f32_to_f16(1.0f + 3 * 0x1p-11f), 0x3c02);       // half way, goes up to even
-  EXPECT_EQ(f32_to_f16(65519.0f), 0x7bff);                  // largest that stays finite
-  EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);                  // half way to 2^16: infinity
-  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);                  // half of the smallest subnormal: even is zero
+  EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), 0x3c00);      // half way, stays even
+  EXPECT_EQ(f32_to_f16(1.0f + 3 * 0x1p-11f), 0x3c02);  // half way, goes up to even
+  EXPECT_EQ(f32_to_f16(65519.0f), 0x7bff);             // largest that stays finite
+  EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);             // half way to 2^16: infinity
+  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);             // half of the smallest subnormal: even is zero
 }
 
 TEST(BF16, RoundTripsAndRoundsToEven) {
   EXPECT_EQ(f32_to_bf16(1.0f), 0x3f80);
-  EXPECT_EQ(f32_to_bf16(1.0f + 0x1p-8f), 0x3f80);           // half way, stays even
-  EXPECT_EQ(f32_to_bf16(1.0f + 3 * 0x1p-8f), 0x3f82);       // half way, goes up to even
+  EXPECT_EQ(f32_to_bf16(1.0f + 0x1p-8f), 0x3f80);      // half way, stays even
+  EXPECT_EQ(f32_to_bf16(1.0f + 3 * 0x1p-8f), 0x3f82);  // half way, goes up to even
   EXPECT_TRUE(std::isnan(bf16_to_f32(f32_to_bf16(std::numeric_limits<float>::quiet_NaN()))));
 }
 

@@ -19,7 +19,8 @@ constexpr std::array<std::string_view, 8> kNames = {
 std::string describe(const StorageFormat& format) {
   const std::string_view text = kNames[static_cast<size_t>(format.kind)];
   if (format.kind != StorageKind::kMlxAffine) return std::string(text);
-  return fmt::format("{} {}-bit, groups of {}, {} scales", text, format.bits, format.group_size, name(format.scale_dtype));
+  return fmt::format("{} {}-bit, groups of {}, {} scales", text, format.bits, format.group_size,
+                     name(format.scale_dtype));
 }
 
 }  // namespace motley::tensor

@@ -1,5 +1,5 @@
-// The ways a weight matrix [N out, K in] may lie in a checkpoint. An id and its parameters only: geometry, decoding and encoding
-// of each are in quant, fast arithmetic in kernels.
+// The ways a weight matrix [N out, K in] may lie in a checkpoint. An id and its parameters only: geometry, decoding and
+// encoding of each are in quant, fast arithmetic in kernels.
 #pragma once
 
 #include <cstdint>
