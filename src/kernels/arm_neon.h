@@ -14,7 +14,8 @@
 #if defined(__clang__)
 #define MOTLEY_NEON_FEATURES "dotprod"
 #else
-#define MOTLEY_NEON_FEATURES "+dotprod"
+// The intrinsics of gcc's arm_neon.h ask for the architecture too; every processor with dot product has it.
+#define MOTLEY_NEON_FEATURES "arch=armv8.2-a+dotprod"
 #endif
 
 namespace motley::kernels::neon {

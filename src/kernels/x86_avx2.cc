@@ -2,6 +2,8 @@
 #if defined(__x86_64__)
 #include "kernels/x86_avx2.h"
 
+#include <cpuid.h>
+
 #include "kernels/scalar.h"
 #include "kernels/tables.h"
 
@@ -154,9 +156,13 @@ MOTLEY_TARGET_END
 
 namespace {
 
-bool supported() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+// clang 16's __builtin_cpu_supports does not know f16c: bit 29 of ecx of leaf 1.
+bool has_f16c() {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 29 & 1) != 0;
 }
+
+bool supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c(); }
 
 }  // namespace
 }  // namespace avx2

@@ -46,8 +46,8 @@ MOTLEY_INLINE __m256i pair_sums(__m256i codes, __m256i x) {
   return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
 }
 
-// gcc turns a chain of integer vector sums into a tree whose leaves do not fit the registers (and then prefill runs at
-// a third of the speed); the empty statement hides the sum from it.
+// gcc turns a chain of integer vector sums into a tree whose leaves do not fit the registers: a tile of 3 tokens stored
+// 42 vectors a chunk and read them back (docs/experiments.md). The empty statement hides the sum from it.
 MOTLEY_INLINE __m256i add_in_order(__m256i a, __m256i b) {
   __m256i sum = _mm256_add_epi16(a, b);
   __asm__("" : "+x"(sum));

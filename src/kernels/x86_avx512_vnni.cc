@@ -123,11 +123,10 @@ MOTLEY_INLINE __m512i plane_bits(const std::byte* at, int quad) {
 template <int kBits>
 MOTLEY_INLINE __m512i quad_codes(const std::byte* chunk, int quad) {
   constexpr PlaneWidths kWidths = plane_widths(kBits);
+  constexpr int kHigh = kWidths.high != 0 ? kWidths.high : 1;
   const __m512i low = plane_bits<kWidths.low, 0>(chunk, quad);
   if constexpr (kWidths.high == 0) return low;
-  // Not inside the macro that the shim makes of the intrinsic: it would count the template's comma.
-  const __m512i high = plane_bits < kWidths.high == 0 ? 1 : kWidths.high,
-                kWidths.low > (chunk + kWidths.low * kVectorBytes, quad);
+  const __m512i high = plane_bits<kHigh, kWidths.low>(chunk + kWidths.low * kVectorBytes, quad);
   return _mm512_or_si512(low, high);
 }
 
@@ -436,11 +435,10 @@ void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, c
 #if defined(MOTLEY_AVX512_SIMDE)
 bool supported() { return true; }
 #else
-// __builtin_cpu_supports looks at what the operating system saves, too.
+// __builtin_cpu_supports looks at what the operating system saves, too. The slots that AVX2 fills need what it needs.
 bool supported() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx2") &&
-         __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  return avx2_table().supported() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
 }
 #endif
 
