@@ -132,9 +132,10 @@ class Debug(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             template = pathlib.Path(folder, "t.jinja")
             template.write_text("{{ tools[0].name }} {{ documents[0].title }} {{ mood }} {{ messages | length }}")
-            given = {"messages": [], "tools": [{"name": "clock"}], "documents": [{"title": "book"}], "mood": "good"}
+            given = {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"name": "clock"}],
+                     "documents": [{"title": "book"}], "mood": "good"}
             output = run_ok("debug", "prompt", CHAT, "-", "--chat-template", template, text=json.dumps(given))
-        self.assertEqual(json.loads(output), {"prompt": "clock book good 0"})
+        self.assertEqual(json.loads(output), {"prompt": "clock book good 1"})
 
     def test_prompt_refuses_what_is_no_conversation(self):
         for text in ("7", "{}", "[", '{"messages": 7}', '"hello"'):
