@@ -112,12 +112,13 @@ void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, c
     for (uint32_t token = 0; token < x.tokens; ++token) {
       Lanes lanes = {};
       const float* row = x.data + token * x.stride;
+      const float* sums = x.sums == nullptr ? nullptr : x.sums + token * groups;
       switch (w.format.kind) {
         case PanelKind::kFloat:
           exact_float(w, w.panel(panel), row, lanes);
           break;
         case PanelKind::kInteger:
-          exact_integer(w, w.panel(panel), row, x.sums + token * groups, lanes);
+          exact_integer(w, w.panel(panel), row, sums, lanes);
           break;
         case PanelKind::kQ6_K:
           exact_super(w, w.panel(panel), row, lanes);
