@@ -11,8 +11,6 @@ using ::testing::ElementsAre;
 using testing::FakeRunner;
 using ::testing::IsEmpty;
 
-const std::atomic<bool> kNeverCancelled{false};
-
 // Llama 2's layout: three special tokens, 256 bytes, then pieces.
 constexpr int32_t kEnd = 2, kFirstByte = 3, kFirstPiece = 259;
 const char* const kPieces[] = {"\u2581the", "\u2581cat", "\u2581sat", "s", "S", "T", "O",
