@@ -196,9 +196,9 @@ class AttentionTest : public TableTest {
 
 TEST_P(AttentionTest, EveryShape) {
   for (DType dtype : {DType::kF32, DType::kF16})
-    for (uint32_t head_dim : {2u, 8u, 10u, 48u, 64u, 80u, 128u})
-      for (uint32_t rows : {1u, 2u, 3u, 7u, 27u, 50u})
-        for (uint32_t tokens : {1u, 15u, 16u, 65u, 200u})
+    for (uint32_t head_dim : {2u, 10u, 64u, 80u})
+      for (uint32_t rows : {1u, 3u, 8u, 27u})
+        for (uint32_t tokens : {1u, 16u, 65u, 200u})
           for (uint32_t window : {1u, 20u, 100000u}) {
             const AttentionShape shape{rows, head_dim, tokens, window, dtype};
             const uint64_t seed = random_();
