@@ -18,7 +18,7 @@ engine::PrefillProgress prefill_progress() {
 engine::Observer observer(AnswerOptions::Show show) {
   engine::Observer result;
   result.on_prefill = prefill_progress();
-  if (show == AnswerOptions::Show::kText) result.on_text = [](std::string_view text) { return print(text); };
+  if (show == AnswerOptions::Show::kText) result.on_text = [](std::string_view text) { return print_answer(text); };
   return result;
 }
 

@@ -6,8 +6,42 @@
 #include <string>
 
 #include "app/exit_status.h"
+#include "base/terminal.h"
 
 namespace motley::app {
+namespace {
+
+bool is_control(unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }
+
+// U+2400 + c is the picture of c, U+2421 that of DEL.
+std::string picture(unsigned char c) { return {'\xe2', '\x90', static_cast<char>(0x80 + (c == 0x7f ? 0x21 : c))}; }
+
+// A C1 control character, U+0080 to U+009F.
+bool is_c1(std::string_view text, size_t at) {
+  return text[at] == '\xc2' && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xa0;
+}
+
+std::string harmless(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  std::string result;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (is_c1(text, at)) {
+      result += kReplacement;
+      ++at;
+    } else if (is_control(static_cast<unsigned char>(text[at]))) {
+      result += picture(static_cast<unsigned char>(text[at]));
+    } else {
+      result += text[at];
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Status print_answer(std::string_view text) {
+  return print(is_terminal(StandardStream::kOutput) ? harmless(text) : std::string(text));
+}
 
 Status print(std::string_view text) {
   errno = 0;

@@ -10,6 +10,9 @@ namespace motley::app {
 
 // Writes and flushes, so that an answer appears as it grows.
 Status print(std::string_view text);
+// The same for what a model wrote, in whole characters: a terminal gets pictures of control characters (U+2400 and on)
+// in their place, since an answer must not be able to move the cursor or worse. Pipes and files get every byte.
+Status print_answer(std::string_view text);
 // One line of JSON.
 Status print_json(const Json& value);
 

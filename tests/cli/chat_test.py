@@ -99,16 +99,24 @@ class Chat(unittest.TestCase):
         self.assertEqual(terminal.ask("Hello"), first)
 
     def test_control_c_ends_the_answer_and_not_the_program(self):
-        terminal = self.open(STORIES, "--raw", "--temperature", "0", "--instruction-set", "scalar")
-        whole = terminal.ask("Once upon a time")
-        terminal.type("Once upon a time\n")
+        # Slow arithmetic: the answer must not be over before this test is awake again.
+        terminal = self.open(CHAT, "--raw", "--temperature", "0", "--instruction-set", "scalar", "--precision", "exact",
+                             "-n", "120")
+        whole = terminal.ask("a")
+        terminal.type("a\n")
         terminal.expect("\n")
-        begun = terminal.expect(", there")
+        begun = terminal.expect(whole[0])
         terminal.type("\x03")
         rest = terminal.expect(PROMPT)
         self.assertIn("[Ended by you.]", rest)
         self.assertLess(len(begun + rest), len(whole))
-        self.assertEqual(terminal.ask("Once upon a time"), whole)
+        self.assertEqual(terminal.ask("a"), whole)
+
+    def test_an_answer_cannot_control_the_terminal(self):
+        terminal = self.open(CHAT, "--raw", "--temperature", "0", "--precision", "exact", "-n", "40")
+        answer = terminal.ask("a")
+        self.assertIn("\u2402", answer)  # this model says U+0002 there
+        self.assertNotIn("\x02", answer)
 
     def test_control_c_at_the_prompt_says_how_to_leave_and_control_d_does(self):
         terminal = self.open(STORIES, "--raw")

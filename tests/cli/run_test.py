@@ -183,7 +183,7 @@ class Ends(unittest.TestCase):
         self.assertEqual((child.returncode, child.stderr.count(b"\n")), (1, 1))
 
     def test_an_interrupt_ends_the_answer_and_keeps_what_there_is(self):
-        words = ["run", CHAT, *RAW, "a", "--instruction-set", "scalar", "--precision", "exact"]
+        words = ["run", CHAT, *RAW, "a", "-n", "120", "--instruction-set", "scalar", "--precision", "exact"]
         whole = run_ok(*words)
         child = subprocess.Popen([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
         begun = child.stdout.read(1)
