@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "app/exit_status.h"
+#include "app/interrupt.h"
 #include "app/line_editor.h"
 #include "app/message_assembler.h"
 #include "app/output.h"
@@ -54,6 +55,7 @@ class Chat {
       : conversation_(conversation), loaded_(loaded), options_(std::move(options)), editor_(history_file()) {}
 
   Status run() {
+    const InterruptsIgnored between_answers;
     TRY(greet());
     while (open_) {
       const LineEditor::Line line = editor_.read(assembler_.in_progress() ? kContinuation : kPrompt);

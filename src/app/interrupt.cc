@@ -19,10 +19,14 @@ void on_interrupt(int /*signal*/) {
 InterruptGuard::InterruptGuard() {
   interrupt_raised.store(false);
   interrupts.store(0);
-  std::signal(SIGINT, on_interrupt);
+  before_ = std::signal(SIGINT, on_interrupt);
 }
 
-InterruptGuard::~InterruptGuard() { std::signal(SIGINT, SIG_DFL); }
+InterruptGuard::~InterruptGuard() { std::signal(SIGINT, before_); }
+
+InterruptsIgnored::InterruptsIgnored() : before_(std::signal(SIGINT, SIG_IGN)) {}
+
+InterruptsIgnored::~InterruptsIgnored() { std::signal(SIGINT, before_); }
 
 const std::atomic<bool>& InterruptGuard::raised() { return interrupt_raised; }
 

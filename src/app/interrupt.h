@@ -16,6 +16,22 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   static const std::atomic<bool>& raised();
+
+ private:
+  void (*before_)(int);
+};
+
+// While it lives, Ctrl-C does nothing (but within an InterruptGuard): for a chat, where one that comes just after an
+// answer was still meant for the answer.
+class InterruptsIgnored {
+ public:
+  InterruptsIgnored();
+  ~InterruptsIgnored();
+  InterruptsIgnored(const InterruptsIgnored&) = delete;
+  InterruptsIgnored& operator=(const InterruptsIgnored&) = delete;
+
+ private:
+  void (*before_)(int);
 };
 
 // A reader that goes away shows up as a failed write instead of ending the program half-way through a file.

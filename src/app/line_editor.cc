@@ -98,6 +98,9 @@ LineEditor::Line LineEditor::read(const std::string& prompt) {
   state_->prompt = prompt;
   state_->interrupted = false;
   int count = 0;
+  // libedit itself does this only after it has shown the prompt, and who types that fast meets the terminal's own echo
+  // and its own Ctrl-C and Ctrl-D.
+  el_set(state_->editor.get(), EL_PREP_TERM, 1);
   const char* typed = el_gets(state_->editor.get(), &count);
   if (state_->interrupted) {
     el_reset(state_->editor.get());

@@ -6,6 +6,7 @@ import pty
 import select
 import signal
 import tempfile
+import termios
 import time
 import unittest
 
@@ -55,8 +56,12 @@ class Terminal:
         return self.expect(PROMPT)[:-len(PROMPT)].replace("\r", "")
 
     def wait(self):
-        while self.read():
-            pass
+        end = time.monotonic() + TIMEOUT_S
+        while select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+            if not self.read():
+                break
+        else:
+            raise AssertionError(f"does not end, after {self.output!r}")
         _, status = os.waitpid(self.pid, 0)
         self.pid = None
         return os.waitstatus_to_exitcode(status)
@@ -125,6 +130,17 @@ class Chat(unittest.TestCase):
         self.assertIn("/bye", terminal.ask("/help"))
         terminal.type("\x04")
         self.assertEqual(terminal.wait(), 0)
+
+    def test_the_terminal_is_ready_when_the_prompt_is_there(self):
+        # It was not: what came at once was echoed twice, and Ctrl-D was lost.
+        terminal = self.open(STORIES, "--raw")
+        local_modes = termios.tcgetattr(terminal.fd)[3]
+        self.assertEqual(local_modes & (termios.ECHO | termios.ICANON | termios.ISIG), 0)
+
+    def test_an_interrupt_that_comes_after_the_answer_ends_nothing(self):
+        terminal = self.open(STORIES, "--raw", "-n", "1")
+        os.kill(terminal.pid, signal.SIGINT)
+        self.assertIn("[Ended after 1 tokens.]", terminal.ask("Once"))
 
     def test_set_changes_takes_back_shows_and_refuses(self):
         terminal = self.open(STORIES, "--raw", "--temperature", "0", "-n", "5")
