@@ -58,7 +58,7 @@ struct Results {
 
 enum class Precision : uint8_t {
   kExact,  // f32 activations and KV: the judge
-  kFast,   // int8 activations a group, f16 KV
+  kFast,   // 15-bit activations with a scale a group, f16 KV
 };
 
 struct Limits {

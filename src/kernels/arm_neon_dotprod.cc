@@ -11,7 +11,7 @@ namespace neon {
 MOTLEY_TARGET_BEGIN(MOTLEY_NEON_FEATURES)
 namespace {
 
-void quantize_row(const float* x, size_t cols, uint32_t group, int8_t* codes, float* scales, int32_t* sums,
+void quantize_row(const float* x, size_t cols, uint32_t group, int16_t* codes, float* scales, int32_t* sums,
                   int32_t* half_sums) {
   const float32x4_t magic = vdupq_n_f32(kRoundMagic);
   for (size_t g = 0; g < cols / group; ++g, x += group, codes += group) {
@@ -19,16 +19,14 @@ void quantize_row(const float* x, size_t cols, uint32_t group, int8_t* codes, fl
     for (uint32_t i = 0; i < group; i += 4) largest = vmaxq_f32(largest, vabsq_f32(vld1q_f32(x + i)));
     const float top = vmaxvq_f32(largest);
     const bool silent = top < kSmallestActivation;
-    scales[g] = silent ? 0 : top / 127.0f;
+    scales[g] = silent ? 0 : top / static_cast<float>(kLargestActivationCode);
     const float32x4_t inverse = vdupq_n_f32(silent ? 0 : 1.0f / scales[g]);
     int32_t halves[2] = {0, 0};
     for (uint32_t i = 0; i < group; i += 4) {
       const float32x4_t rounded = vaddq_f32(vmulq_f32(vld1q_f32(x + i), inverse), magic);
       const int32x4_t lanes = vsubq_s32(vreinterpretq_s32_f32(rounded), vdupq_n_s32(kRoundMagicBits));
       halves[i >= group / 2] += vaddvq_s32(lanes);
-      const int8x8_t bytes = vmovn_s16(vcombine_s16(vmovn_s32(lanes), vdup_n_s16(0)));
-      const uint32_t four = vget_lane_u32(vreinterpret_u32_s8(bytes), 0);
-      std::memcpy(codes + i, &four, 4);
+      vst1_s16(codes + i, vmovn_s32(lanes));
     }
     sums[g] = halves[0] + halves[1];
     if (half_sums != nullptr) half_sums[2 * g] = halves[0], half_sums[2 * g + 1] = halves[1];

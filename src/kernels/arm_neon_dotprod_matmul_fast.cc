@@ -1,34 +1,34 @@
 // Integer matmul with NEON's dot product: four registers of 4 rows x 4 inputs a quad, codes unpacked in registers,
-// 32-bit sums.
+// times both int8 planes of the activations, in 32-bit sums.
 #if defined(__aarch64__)
 #include <algorithm>
 #include <utility>
 
 #include "kernels/arm_neon.h"
+#include "kernels/int8_planes.h"
 
 namespace motley::kernels::neon {
 namespace {
 
-// 4 tokens x 16 rows: 16 integer accumulators beside 4 of codes and 4 of activations in 32 registers.
-constexpr uint32_t kTileTokens = 4;
+// 2 tokens x 2 planes x 16 rows: 16 integer accumulators beside 4 of codes and 4 of activations in 32 registers.
+constexpr uint32_t kTileTokens = 2;
 
 struct Shape {
   PanelFormat format;
   IntegerBlock layout;
   uint64_t groups = 0;
-  uint32_t part_cols = 0, parts_per_group = 0;
-  int32_t offset = 0;  // what the integer sums still lack: minus offset * sum of the part's activations
+  uint32_t parts_per_group = 0;  // a part shares one activation scale: one chunk
+  int32_t offset = 0;            // what the integer sums still lack: minus offset * sum of the part's activations
   bool biased = false;
 };
 
 Shape shape_of(const PanelMatrix& w) {
   Shape shape;
   shape.format = w.format;
-  shape.part_cols = w.format.activation_group();
   if (w.format.kind != PanelKind::kInteger) return shape;
   shape.layout = integer_block(w.format);
   shape.groups = w.cols / w.format.group_size;
-  shape.parts_per_group = w.format.group_size / shape.part_cols;
+  shape.parts_per_group = w.format.group_size / kChunkCols;
   shape.biased = w.format.offset == PanelFormat::Offset::kBiases;
   // SDOT reads codes as signed, so 8-bit ones are centred.
   shape.offset = w.format.zero_point - (w.format.bits == 8 ? 128 : 0);
@@ -39,7 +39,7 @@ struct Tile {
   const Shape& shape;
   const std::byte* panel;
   uint64_t cols;
-  const int8_t* codes;
+  const int8_t* planes;  // [tokens][kPlanes][cols]
   const float* scales;
   const int32_t* sums;
   const int32_t* half_sums;
@@ -66,6 +66,20 @@ MOTLEY_INLINE void clear(Sums<kTokens>& sums) {
   }
 }
 
+template <int kTokens>
+using PlaneSums = Sums<kTokens* static_cast<int>(kPlanes)>;
+
+// The planes' sums joined.
+template <int kTokens>
+MOTLEY_INLINE void join(const PlaneSums<kTokens>& planes, Sums<kTokens>& sums) {
+  MOTLEY_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    MOTLEY_UNROLL
+    for (int t = 0; t < kTokens; ++t)
+      sums.of[i][t] = vaddq_s32(vshlq_n_s32(planes.of[i][2 * t], kPlaneShift), planes.of[i][2 * t + 1]);
+  }
+}
+
 template <int kBits, int kLane, int kTokens>
 MOTLEY_INLINE void add_quad(const std::byte* chunk, int first, const int8x16_t* x, Sums<kTokens>& sums) {
   MOTLEY_UNROLL
@@ -78,7 +92,7 @@ MOTLEY_INLINE void add_quad(const std::byte* chunk, int first, const int8x16_t* 
   }
 }
 
-// Sixteen inputs: quads [first, first + 4) of a chunk, activations at x.
+// Sixteen inputs: quads [first, first + 4) of a chunk, rows of activations at x.
 template <int kBits, int kTokens>
 MOTLEY_INLINE void dot16(const std::byte* chunk, int first, const int8_t* x, size_t stride, Sums<kTokens>& sums) {
   int8x16_t activations[kTokens];
@@ -121,7 +135,7 @@ void integer_tile(const Tile& tile) {
   const Shape& shape = tile.shape;
   std::memset(tile.y, 0, kTokens * kPanelRows * sizeof(float));
   size_t part = 0;
-  const int8_t* x = tile.codes;
+  const int8_t* x = tile.planes;
   const std::byte* block = tile.panel;
   for (uint64_t g = 0; g < shape.groups; ++g, block += shape.layout.bytes) {
     float32x4_t scale[4], bias[4];
@@ -130,13 +144,13 @@ void integer_tile(const Tile& tile) {
       bias[i] = shape.biased ? load_floats(shape.format.dtype, block + shape.layout.biases_at, i) : vdupq_n_f32(0);
     }
     const std::byte* chunk = block;
-    for (uint32_t p = 0; p < shape.parts_per_group; ++p, ++part) {
+    for (uint32_t p = 0; p < shape.parts_per_group; ++p, ++part, chunk += chunk_bytes(kBits), x += kChunkCols) {
+      PlaneSums<kTokens> planes;
+      clear(planes);
+      dot16<kBits>(chunk, 0, x, tile.cols, planes);
+      dot16<kBits>(chunk, 4, x + 16, tile.cols, planes);
       Sums<kTokens> sums;
-      clear(sums);
-      for (uint32_t c = 0; c < shape.part_cols; c += kChunkCols, chunk += chunk_bytes(kBits), x += kChunkCols) {
-        dot16<kBits>(chunk, 0, x, tile.cols, sums);
-        dot16<kBits>(chunk, 4, x + 16, tile.cols, sums);
-      }
+      join(planes, sums);
       finish_part(tile, sums, part, scale, bias);
     }
   }
@@ -146,9 +160,11 @@ void integer_tile(const Tile& tile) {
 template <int kTokens>
 MOTLEY_INLINE void super_group(const Tile& tile, const std::byte* chunk, int first, const std::byte* scales,
                                size_t group, Sums<kTokens>& scaled) {
+  PlaneSums<kTokens> planes;
+  clear(planes);
+  dot16<6>(chunk, first, tile.planes + 16 * group, tile.cols, planes);
   Sums<kTokens> sums;
-  clear(sums);
-  dot16<6>(chunk, first, tile.codes + 16 * group, tile.cols, sums);
+  join(planes, sums);
   const int8x16_t bytes = vreinterpretq_s8_u8(load_bytes(scales));
   const int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_s8(vget_high_s8(bytes));
   const int32x4_t scale[4] = {vmovl_s16(vget_low_s16(low)), vmovl_s16(vget_high_s16(low)),
@@ -226,7 +242,8 @@ const Functions& functions_of(const PanelFormat& format) {
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
   const Shape shape = shape_of(w);
   const Functions& functions = functions_of(w.format);
-  const size_t parts = w.cols / shape.part_cols;
+  const size_t parts = w.cols / kChunkCols;
+  const std::vector<int8_t> planes = int8_planes(x, w.cols);
   float sums[kTileTokens * kPanelRows];
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t first = 0; first < x.tokens; first += kTileTokens) {
@@ -234,7 +251,7 @@ void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels
       functions.of[tokens - 1]({.shape = shape,
                                 .panel = w.panel(panel),
                                 .cols = w.cols,
-                                .codes = x.codes + first * w.cols,
+                                .planes = planes.data() + first * kPlanes * w.cols,
                                 .scales = x.scales + first * parts,
                                 .sums = x.sums + first * parts,
                                 .half_sums = x.half_sums == nullptr ? nullptr : x.half_sums + first * 2 * parts,

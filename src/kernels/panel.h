@@ -38,8 +38,8 @@ struct PanelFormat {
   uint8_t zero_point = 0;     // kInteger without biases: w = scale * (code - zero_point)
   enum class Offset : uint8_t { kZeroPoint, kBiases } offset = Offset::kZeroPoint;
 
-  // Inputs that share one int8 activation scale: 32, or 0 for kFloat (fast == exact). Wider groups were no faster on
-  // AVX2 (16-bit sums of 4-bit codes are full after 32 anyway) and cost accuracy: docs/experiments.md.
+  // Inputs that share one activation scale: 32, or 0 for kFloat (fast == exact). Wider groups were no faster on AVX2
+  // and cost accuracy: docs/experiments.md.
   uint32_t activation_group() const;
   bool operator==(const PanelFormat&) const = default;
 };

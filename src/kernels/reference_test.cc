@@ -86,8 +86,8 @@ TEST_P(MatmulReferenceTest, ExactIsTheProductOfDecodedWeights) {
   }
 }
 
-// The integer path equals the exact product with the activations it was given, rounded to int8: only f32 roundings
-// remain.
+// The integer path equals the exact product with the activations it was given, rounded to their codes: only f32
+// roundings remain.
 TEST_P(MatmulReferenceTest, FastIsTheProductWithTheRoundedActivations) {
   for (const quant::StorageFormat& format : testing::all_formats()) {
     const uint64_t cols = testing::smallest_cols(format) * 3;
@@ -95,18 +95,19 @@ TEST_P(MatmulReferenceTest, FastIsTheProductWithTheRoundedActivations) {
     const QuantizedRows x = problem.x.quantized();
     if (x.group == 0) continue;
     std::vector<float> rounded(7 * cols), y(7 * kRows);
-    for (size_t i = 0; i < rounded.size(); ++i) rounded[i] = static_cast<float>(x.codes[i]) * x.scales[i / x.group];
+    for (size_t i = 0; i < rounded.size(); ++i)
+      rounded[i] = static_cast<float>(x.codes[i / cols * x.stride + i % cols]) * x.scales[i / x.group];
     table().matmul_fast(problem.panels.matrix(), x, {0, 3}, {y.data(), kRows});
     expect_near(problem, rounded, y, static_cast<double>(cols) * kUnit * kExactFactor);
   }
 }
 
-// Half a step of 1/127 of the group's largest magnitude, plus f32 roundings.
+// Half a step of 1/16256 of the group's largest magnitude, plus f32 roundings.
 TEST_P(ReferenceTest, QuantizedActivationsAreWithinHalfAStep) {
   for (uint32_t group : {32u, 64u}) {
     const size_t cols = group * 9;
     const std::vector<float> x = testing::random_activations(cols, random_);
-    std::vector<int8_t> codes(cols);
+    std::vector<int16_t> codes(cols);
     std::vector<float> scales(9);
     std::vector<int32_t> sums(9), halves(18);
     table().quantize_row(x.data(), cols, group, codes.data(), scales.data(), sums.data(), halves.data());

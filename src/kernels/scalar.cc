@@ -15,18 +15,18 @@ namespace {
 
 bool always_supported() { return true; }
 
-void quantize_row(const float* x, size_t cols, uint32_t group, int8_t* codes, float* scales, int32_t* sums,
+void quantize_row(const float* x, size_t cols, uint32_t group, int16_t* codes, float* scales, int32_t* sums,
                   int32_t* half_sums) {
   for (size_t g = 0; g < cols / group; ++g, x += group, codes += group) {
     float largest = 0;
     for (uint32_t i = 0; i < group; ++i) largest = std::fabs(x[i]) > largest ? std::fabs(x[i]) : largest;
     const bool silent = largest < kSmallestActivation;
-    scales[g] = silent ? 0 : largest / 127.0f;
+    scales[g] = silent ? 0 : largest / static_cast<float>(kLargestActivationCode);
     const float inverse = silent ? 0 : 1.0f / scales[g];
     int32_t halves[2] = {0, 0};
     for (uint32_t i = 0; i < group; ++i) {
       // |x * inverse| < 2^22, so adding 1.5 * 2^23 rounds it to an integer, which the low mantissa bits then hold.
-      codes[i] = static_cast<int8_t>(std::bit_cast<int32_t>(x[i] * inverse + kRoundMagic));
+      codes[i] = static_cast<int16_t>(std::bit_cast<int32_t>(x[i] * inverse + kRoundMagic));
       halves[i >= group / 2] += codes[i];
     }
     sums[g] = halves[0] + halves[1];

@@ -53,7 +53,7 @@ void exact_super(const PanelMatrix& w, const std::byte* panel, const float* x, L
       }
 }
 
-int dot(const std::byte* block, uint32_t bits, uint32_t begin, uint32_t end, uint32_t row, const int8_t* x) {
+int dot(const std::byte* block, uint32_t bits, uint32_t begin, uint32_t end, uint32_t row, const int16_t* x) {
   int sum = 0;
   for (uint32_t k = begin; k < end; ++k) sum += code_at(block, bits, k, row) * x[k];
   return sum;
@@ -61,7 +61,7 @@ int dot(const std::byte* block, uint32_t bits, uint32_t begin, uint32_t end, uin
 
 // The quantised activations of one token.
 struct Token {
-  const int8_t* codes = nullptr;
+  const int16_t* codes = nullptr;
   const float* scales = nullptr;
   const int32_t* sums = nullptr;
   const int32_t* half_sums = nullptr;
@@ -133,7 +133,7 @@ void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t token = 0; token < x.tokens; ++token) {
       Lanes lanes = {};
-      Token row{x.codes + token * w.cols, x.scales + token * groups, x.sums + token * groups, nullptr};
+      Token row{x.codes + token * x.stride, x.scales + token * groups, x.sums + token * groups, nullptr};
       if (x.half_sums != nullptr) row.half_sums = x.half_sums + token * groups * 2;
       if (w.format.kind == PanelKind::kQ6_K)
         fast_super(w, w.panel(panel), row, lanes);

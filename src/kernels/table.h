@@ -39,10 +39,15 @@ struct FloatRows {
   uint32_t tokens = 0;
 };
 
-// Rows quantised by quantize_row(): codes [T, K], scales and sums [T, K/group], and for groups of 32 also the sums of
-// their halves.
+// The codes xq of activations lie within +-kLargestActivationCode: 15 bits, so that no sum of a group leaves int32
+// (Q6_K comes within 1 %), and each is 128 * high + low with two int8 (see int8_planes.h).
+inline constexpr int32_t kLargestActivationCode = 127 * 128;
+
+// Rows quantised by quantize_row(): codes [T, K], row t at codes + t*stride, scales and sums [T, K/group], and for
+// groups of 32 also the sums of their halves.
 struct QuantizedRows {
-  const int8_t* codes = nullptr;
+  const int16_t* codes = nullptr;
+  size_t stride = 0;
   const float* scales = nullptr;
   const int32_t* sums = nullptr;
   const int32_t* half_sums = nullptr;  // [T, K/16]; null unless the panels are Q6_K
@@ -92,10 +97,10 @@ struct KernelTable {
   std::string_view name;          // "scalar", "avx2", "avx512_vnni", "neon_dotprod"
   bool (*supported)() = nullptr;  // by this processor and operating system
 
-  // For each group of `group` inputs: a = max |x|, scale = a / 127, code = round-half-even(x * (1/scale)),
-  // sum = sum of codes; scale and codes are 0 when a < 2^-100 (1/scale would overflow). half_sums may be null. cols is
-  // a multiple of group, group of 32.
-  void (*quantize_row)(const float* x, size_t cols, uint32_t group, int8_t* codes, float* scales, int32_t* sums,
+  // For each group of `group` inputs: a = max |x|, scale = a / kLargestActivationCode, code = round-half-even(x *
+  // (1/scale)), sum = sum of codes; scale and codes are 0 when a < 2^-100 (1/scale would overflow). half_sums may be
+  // null. cols is a multiple of group, group of 32.
+  void (*quantize_row)(const float* x, size_t cols, uint32_t group, int16_t* codes, float* scales, int32_t* sums,
                        int32_t* half_sums) = nullptr;
   // sums[g] of FloatRows.
   void (*group_sums)(const float* x, size_t cols, uint32_t group, float* sums) = nullptr;

@@ -217,10 +217,12 @@ TEST_P(TableTest, QuantizeRow) {
       std::vector<float> x = testing::random_activations(cols, random_);
       if (groups == 5) x[3] = 0x1p-120f, x[4] = 3e38f;
       if (groups == 2) std::fill(x.begin(), x.end(), -0x1p-101f);
-      for (size_t i = 0; groups == 9 && i < cols; ++i) x[i] = static_cast<float>(i % 255) - 127 + 0.5f;  // ties
+      constexpr size_t kTop = kLargestActivationCode;
+      for (size_t i = 0; groups == 9 && i < cols; ++i)  // a scale of 1, and ties
+        x[i] = static_cast<float>(i % group == 0 ? kTop : i * 1021 % (2 * kTop)) - (i % group == 0 ? 0 : kTop - 0.5f);
       const auto run = [&](const KernelTable& t) {
         std::vector<float> all(cols + groups * 4 + groups);
-        std::vector<int8_t> codes(cols);
+        std::vector<int16_t> codes(cols);
         std::vector<float> scales(groups);
         std::vector<int32_t> sums(groups), halves(2 * groups);
         t.quantize_row(x.data(), cols, group, codes.data(), scales.data(), sums.data(),

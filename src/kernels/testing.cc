@@ -150,12 +150,13 @@ Activations::Activations(const KernelTable& table, const PanelFormat& format, ui
   }
   if (group_ == 0) return;
   const uint64_t groups = cols / group_;
-  codes_.resize(tokens * cols);
+  stride_ = cols + kStrideGap;
+  codes_.resize(tokens * stride_);
   scales_.resize(tokens * groups);
   sums_.resize(tokens * groups);
   if (format.kind == PanelKind::kQ6_K) half_sums_.resize(tokens * groups * 2);
   for (uint32_t t = 0; t < tokens; ++t)
-    table.quantize_row(&values_[t * cols], cols, group_, &codes_[t * cols], &scales_[t * groups], &sums_[t * groups],
+    table.quantize_row(&values_[t * cols], cols, group_, &codes_[t * stride_], &scales_[t * groups], &sums_[t * groups],
                        half_sums_.empty() ? nullptr : &half_sums_[t * groups * 2]);
 }
 
@@ -168,6 +169,7 @@ FloatRows Activations::floats() const {
 
 QuantizedRows Activations::quantized() const {
   return {.codes = codes_.data(),
+          .stride = stride_,
           .scales = scales_.data(),
           .sums = sums_.data(),
           .half_sums = half_sums_.empty() ? nullptr : half_sums_.data(),

@@ -49,10 +49,11 @@ class Activations {
   const std::vector<float>& values() const { return values_; }
 
  private:
-  uint64_t cols_;
+  static constexpr size_t kStrideGap = 16;  // between rows of codes: no kernel may rely on there being none
+  uint64_t cols_, stride_ = 0;
   uint32_t tokens_, group_;
   std::vector<float> values_, sums_f32_, scales_;
-  std::vector<int8_t> codes_;
+  std::vector<int16_t> codes_;
   std::vector<int32_t> sums_, half_sums_;
 };
 

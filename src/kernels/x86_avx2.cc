@@ -30,25 +30,23 @@ MOTLEY_INLINE int32_t sum_lanes(__m256i x) {
 }
 
 // 16 inputs to codes; returns their sum.
-MOTLEY_INLINE int32_t quantize16(const float* x, __m256 inverse, int8_t* codes) {
+MOTLEY_INLINE int32_t quantize16(const float* x, __m256 inverse, int16_t* codes) {
   const __m256 magic = _mm256_set1_ps(kRoundMagic);
   const __m256i bias = _mm256_set1_epi32(kRoundMagicBits);
   const __m256i low =
       _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(x), inverse), magic)), bias);
   const __m256i high =
       _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(x + 8), inverse), magic)), bias);
-  const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
-  const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(codes), bytes);
+  store_bytes(codes, _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8));
   return sum_lanes(_mm256_add_epi32(low, high));
 }
 
-void quantize_row(const float* x, size_t cols, uint32_t group, int8_t* codes, float* scales, int32_t* sums,
+void quantize_row(const float* x, size_t cols, uint32_t group, int16_t* codes, float* scales, int32_t* sums,
                   int32_t* half_sums) {
   for (size_t g = 0; g < cols / group; ++g, x += group, codes += group) {
     const float largest = largest_magnitude(x, group);
     const bool silent = largest < kSmallestActivation;
-    scales[g] = silent ? 0 : largest / 127.0f;
+    scales[g] = silent ? 0 : largest / static_cast<float>(kLargestActivationCode);
     const __m256 inverse = _mm256_set1_ps(silent ? 0 : 1.0f / scales[g]);
     int32_t halves[2] = {0, 0};
     for (uint32_t i = 0; i < group; i += 16) halves[i >= group / 2] += quantize16(x + i, inverse, codes + i);

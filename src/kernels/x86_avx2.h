@@ -18,8 +18,7 @@ namespace motley::kernels::avx2 {
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y);
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y);
-// matmul_fast for up to kStreamRows rows: decoding one token is two (its terms). Four rows spill registers.
-inline constexpr uint32_t kStreamRows = 2;
+// matmul_fast for a single token.
 void matmul_stream(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y);
 void attention(const AttentionArgs& args);
 

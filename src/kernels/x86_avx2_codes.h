@@ -53,6 +53,16 @@ MOTLEY_INLINE __m256i add_in_order(__m256i a, __m256i b) {
   __asm__("" : "+x"(sum));
   return sum;
 }
+MOTLEY_INLINE __m256i add_in_order32(__m256i a, __m256i b) {
+  __m256i sum = _mm256_add_epi32(a, b);
+  __asm__("" : "+x"(sum));
+  return sum;
+}
+
+// The int8 scales of a group of Q6_K for 8 rows, widened, each twice side by side.
+MOTLEY_INLINE __m256i twice(__m128i scales16) {
+  return _mm256_set_m128i(_mm_unpackhi_epi16(scales16, scales16), _mm_unpacklo_epi16(scales16, scales16));
+}
 
 }  // namespace
 MOTLEY_TARGET_END

@@ -1,5 +1,5 @@
 // The AVX-512 VNNI row: both matmuls, with 16 rows in one register; the rest comes from AVX2. vpdpbusd adds four
-// products in 32 bits, so codes of every width are read once, in registers, for up to 8 tokens.
+// products in 32 bits, so codes of every width are read once, in registers, for both int8 planes of several tokens.
 //
 // Tests compile this file a second time with MOTLEY_AVX512_SIMDE, onto portable stand-ins for the intrinsics, because
 // machines without AVX-512 must check it too. It uses only what kernels/simde_shim.h names.
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/int8_planes.h"
 #include "kernels/panel_layout.h"
 #include "kernels/tables.h"
 #include "kernels/target_region.h"
@@ -38,7 +39,7 @@ namespace {
 #if defined(MOTLEY_AVX512_SIMDE)
 constexpr uint32_t kTileTokens = 2;  // every further count is the same template, and takes a compiler minutes
 #else
-// 8 tokens: 8 integer and 8 float accumulators, and 12 spill (docs/experiments.md).
+// 8 tokens: 16 integer and 8 float accumulators in 32 registers, and 12 spill (docs/experiments.md).
 constexpr uint32_t kTileTokens = 8;
 #endif
 
@@ -46,17 +47,16 @@ struct Shape {
   PanelFormat format;
   IntegerBlock layout;
   uint64_t groups = 0;
-  uint32_t part_cols = 0, parts_per_group = 0;
+  uint32_t parts_per_group = 0;  // a part shares one activation scale: one chunk
 };
 
 Shape shape_of(const PanelMatrix& w) {
   Shape shape;
   shape.format = w.format;
-  shape.part_cols = w.format.activation_group();
   if (w.format.kind != PanelKind::kInteger) return shape;
   shape.layout = integer_block(w.format);
   shape.groups = w.cols / w.format.group_size;
-  shape.parts_per_group = w.format.group_size / std::max(shape.part_cols, 1u);
+  shape.parts_per_group = w.format.group_size / kChunkCols;
   return shape;
 }
 
@@ -65,7 +65,7 @@ struct FastTile {
   const Shape& shape;
   const std::byte* panel;
   uint64_t cols;
-  const int8_t* codes;
+  const int8_t* planes;  // [tokens][kPlanes][cols]
   const float* scales;
   const int32_t* sums;
   const int32_t* half_sums;
@@ -158,17 +158,24 @@ MOTLEY_INLINE void store(const Lanes<kTokens>& lanes, float* y) {
 // --- fast
 // -------------------------------------------------------------------------------------------------------------------
 
-// sums += codes * activations of quads [first, first + count) of a chunk; x is the chunk's first activation.
+// The sums of codes * activations over quads [first, first + count) of a chunk; x is the chunk's first activation in
+// the first token's high plane.
 template <int kBits, int kCount, int kTokens>
-MOTLEY_INLINE void dot(const std::byte* chunk, int first, const int8_t* x, size_t stride, Sums<kTokens>& sums) {
+MOTLEY_INLINE void dot(const std::byte* chunk, int first, const int8_t* x, size_t cols, Sums<kTokens>& sums) {
+  constexpr int kRows = kTokens * static_cast<int>(kPlanes);
+  Sums<kRows> planes;
+  clear(planes);
   MOTLEY_UNROLL
   for (int q = first; q < first + kCount; ++q) {
     const __m512i w = quad_codes<kBits>(chunk, q);
     MOTLEY_UNROLL
-    for (int t = 0; t < kTokens; ++t)
-      sums.of[t] = _mm512_dpbusd_epi32(sums.of[t], w,
-                                       broadcast4(x + static_cast<size_t>(t) * stride + 4 * static_cast<size_t>(q)));
+    for (int row = 0; row < kRows; ++row)
+      planes.of[row] = _mm512_dpbusd_epi32(
+          planes.of[row], w, broadcast4(x + static_cast<size_t>(row) * cols + 4 * static_cast<size_t>(q)));
   }
+  MOTLEY_UNROLL
+  for (int t = 0; t < kTokens; ++t)
+    sums.of[t] = _mm512_add_epi32(_mm512_slli_epi32(planes.of[2 * t], kPlaneShift), planes.of[2 * t + 1]);
 }
 
 // y = fma(f32(i) * scale, xscale, y).
@@ -183,17 +190,15 @@ void integer_tile(const FastTile& tile) {
   Lanes<kTokens> y;
   clear(y);
   size_t part = 0;
-  const int8_t* x = tile.codes;
+  const int8_t* x = tile.planes;
   const std::byte* block = tile.panel;
   for (uint64_t g = 0; g < shape.groups; ++g, block += shape.layout.bytes) {
     const __m512 scale = load_floats(shape.format.dtype, block + shape.layout.scales_at);
     const __m512 bias = biased ? load_floats(shape.format.dtype, block + shape.layout.biases_at) : _mm512_setzero_ps();
     const std::byte* chunk = block;
-    for (uint32_t i = 0; i < shape.parts_per_group; ++i, ++part) {
+    for (uint32_t i = 0; i < shape.parts_per_group; ++i, ++part, chunk += chunk_bytes(kBits), x += kChunkCols) {
       Sums<kTokens> sums;
-      clear(sums);
-      for (uint32_t c = 0; c < shape.part_cols; c += kChunkCols, chunk += chunk_bytes(kBits), x += kChunkCols)
-        dot<kBits, 8>(chunk, 0, x, tile.cols, sums);
+      dot<kBits, 8>(chunk, 0, x, tile.cols, sums);
       MOTLEY_UNROLL
       for (int t = 0; t < kTokens; ++t) {
         const size_t at = static_cast<size_t>(t) * tile.parts + part;
@@ -214,7 +219,6 @@ MOTLEY_INLINE void super_group(const FastTile& tile, const std::byte* chunk, con
                                size_t half, Sums<kTokens>& scaled) {
   const __m512i scale = _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(scales)));
   Sums<kTokens> sums;
-  clear(sums);
   dot<6, 4>(chunk, kFirst, x, tile.cols, sums);
   MOTLEY_UNROLL
   for (int t = 0; t < kTokens; ++t) {
@@ -236,8 +240,8 @@ void super_tile(const FastTile& tile) {
       const std::byte* chunk = block + c * chunk_bytes(6);
       Sums<kTokens> sums;
       clear(sums);
-      super_group<0>(tile, chunk, scales, tile.codes + 32 * part, 2 * part, sums);
-      super_group<4>(tile, chunk, scales + kPanelRows, tile.codes + 32 * part, 2 * part + 1, sums);
+      super_group<0>(tile, chunk, scales, tile.planes + 32 * part, 2 * part, sums);
+      super_group<4>(tile, chunk, scales + kPanelRows, tile.planes + 32 * part, 2 * part + 1, sums);
       MOTLEY_UNROLL
       for (int t = 0; t < kTokens; ++t)
         y.of[t] = add_scaled(sums.of[t], d, tile.scales[static_cast<size_t>(t) * tile.parts + part], y.of[t]);
@@ -396,7 +400,8 @@ void scatter(const float* sums, const PanelMatrix& w, uint64_t panel, uint32_t f
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
   const Shape shape = shape_of(w);
   const Functions& functions = functions_of(w.format);
-  const size_t parts = w.cols / shape.part_cols;
+  const size_t parts = w.cols / kChunkCols;
+  const std::vector<int8_t> planes = int8_planes(x, w.cols);
   alignas(64) float sums[kTileTokens * kPanelRows];
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t t = 0; t < x.tokens; t += kTileTokens) {
@@ -404,7 +409,7 @@ void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels
       functions.fast[tokens - 1]({.shape = shape,
                                   .panel = w.panel(panel),
                                   .cols = w.cols,
-                                  .codes = x.codes + t * w.cols,
+                                  .planes = planes.data() + t * kPlanes * w.cols,
                                   .scales = x.scales + t * parts,
                                   .sums = x.sums + t * parts,
                                   .half_sums = x.half_sums == nullptr ? nullptr : x.half_sums + t * 2 * parts,

@@ -7,6 +7,8 @@ namespace {
 constexpr uint32_t kQuantizedGroups[] = {32};
 constexpr uint32_t kSumGroups[] = {32, 64, 128};
 constexpr uint32_t kHalfGroup = 16;
+// Between rows of codes, a cache line: rows a power of two apart would push each other out of the cache.
+constexpr uint32_t kCodesGap = 32;
 
 // Hands out 64-byte aligned parts of one block; first pass without memory to learn the size.
 class Layout {
@@ -32,19 +34,18 @@ StatusOr<Activations> Activations::create(uint32_t max_tokens, uint32_t cols) {
   Activations result;
   result.cols_ = cols;
   const auto place = [&](Layout layout) {
-    const uint64_t terms = uint64_t{max_tokens} * kTerms;
-    result.data_ = layout.take<float>(uint64_t{max_tokens} * cols);
-    result.rest_ = layout.take<float>(uint64_t{max_tokens} * cols);
+    const uint64_t tokens = max_tokens;
+    result.data_ = layout.take<float>(tokens * cols);
     for (const uint32_t group : kQuantizedGroups) {
       if (cols % group != 0) continue;
       Quantized& form = result.quantized_[group];
-      form.codes = layout.take<int8_t>(terms * cols);
-      form.scales = layout.take<float>(terms * cols / group);
-      form.sums = layout.take<int32_t>(terms * cols / group);
-      form.half_sums = layout.take<int32_t>(terms * cols / kHalfGroup);
+      form.codes = layout.take<int16_t>(tokens * (cols + kCodesGap));
+      form.scales = layout.take<float>(tokens * cols / group);
+      form.sums = layout.take<int32_t>(tokens * cols / group);
+      form.half_sums = layout.take<int32_t>(tokens * cols / kHalfGroup);
     }
     for (const uint32_t group : kSumGroups)
-      if (cols % group == 0) result.sums_[group].values = layout.take<float>(uint64_t{max_tokens} * cols / group);
+      if (cols % group == 0) result.sums_[group].values = layout.take<float>(tokens * cols / group);
     return layout.used();
   };
   TRY(result.memory_, MemoryBlock::allocate(place(Layout(nullptr))));
@@ -72,36 +73,23 @@ kernels::FloatRows Activations::floats(const CpuContext& cpu, uint32_t sum_group
   return rows;
 }
 
-void Activations::quantize(const CpuContext& cpu, uint32_t group, const Quantized& form, uint32_t token) {
-  const size_t groups = cols_ / group, halves = cols_ / kHalfGroup;
-  const auto term = [&](const float* x, size_t index) {
-    cpu.table.quantize_row(x, cols_, group, form.codes + index * cols_, form.scales + index * groups,
-                           form.sums + index * groups, form.half_sums + index * halves);
-  };
-  const float* x = row(token);
-  float* rest = rest_ + size_t{token} * cols_;
-  const size_t first = size_t{token} * kTerms;
-  term(x, first);
-  const int8_t* codes = form.codes + first * cols_;
-  for (size_t g = 0; g < groups; ++g) {
-    const float scale = form.scales[first * groups + g];
-    for (size_t i = g * group; i < (g + 1) * group; ++i) rest[i] = x[i] - scale * static_cast<float>(codes[i]);
-  }
-  term(rest, first + 1);
-}
-
 kernels::QuantizedRows Activations::quantized(const CpuContext& cpu, uint32_t group) {
   Quantized& form = quantized_.at(group);
+  const size_t stride = size_t{cols_} + kCodesGap, groups = cols_ / group, halves = cols_ / kHalfGroup;
   if (!form.current) {
-    for_tokens(cpu.pool, tokens_, [&](uint32_t token) { quantize(cpu, group, form, token); });
+    for_tokens(cpu.pool, tokens_, [&](uint32_t token) {
+      cpu.table.quantize_row(row(token), cols_, group, form.codes + token * stride, form.scales + token * groups,
+                             form.sums + token * groups, form.half_sums + token * halves);
+    });
     form.current = true;
   }
   return {.codes = form.codes,
+          .stride = stride,
           .scales = form.scales,
           .sums = form.sums,
           .half_sums = form.half_sums,
           .group = group,
-          .tokens = tokens_ * kTerms};
+          .tokens = tokens_};
 }
 
 }  // namespace motley::exec

@@ -1,5 +1,5 @@
-// The rows that go into a matrix product, [T, cols] in f32, with the forms that kernels want (int8 a group, sums a
-// group), each derived at most once for one content.
+// The rows that go into a matrix product, [T, cols] in f32, with the forms that kernels want (codes with a scale a
+// group, sums a group), each derived at most once for one content.
 #pragma once
 
 #include <cstdint>
@@ -42,23 +42,18 @@ class Activations {
 
   // The rows for matmul_exact; with sums over groups of `sum_group` inputs unless that is 0.
   kernels::FloatRows floats(const CpuContext& cpu, uint32_t sum_group);
-  // The rows for matmul_fast, quantised in groups of `group` inputs, each as the sum of kTerms rows of int8: first what
-  // int8 holds of it, then what int8 holds of the rest. Row t of the activations is rows [kTerms*t, kTerms*(t+1)) of
-  // the result. One term alone diverges from exact by 3.1e-3 nats on the demo model (as llama.cpp does), two by 1e-6,
-  // and decoding reads every weight once either way: docs/experiments.md.
-  static constexpr uint32_t kTerms = 2;
+  // The rows for matmul_fast, quantised in groups of `group` inputs.
   kernels::QuantizedRows quantized(const CpuContext& cpu, uint32_t group);
 
  private:
   // Derived forms live behind the rows in the same block, sized for max_tokens; pages are resident only once used.
   struct Quantized {
     bool current = false;
-    int8_t* codes = nullptr;
+    int16_t* codes = nullptr;
     float* scales = nullptr;
     int32_t* sums = nullptr;
     int32_t* half_sums = nullptr;
   };
-  void quantize(const CpuContext& cpu, uint32_t group, const Quantized& form, uint32_t token);
 
   struct Sums {
     bool current = false;
@@ -69,7 +64,6 @@ class Activations {
   uint32_t cols_ = 0;
   uint32_t tokens_ = 0;
   float* data_ = nullptr;
-  float* rest_ = nullptr;  // [T, cols] what the first term leaves
   std::map<uint32_t, Quantized> quantized_;
   std::map<uint32_t, Sums> sums_;
 };

@@ -9,8 +9,8 @@
 namespace motley::exec {
 namespace {
 
-// Panels that one call of a kernel works on: its results for all tokens stay in the cache.
-constexpr uint64_t kPanelsAPiece = 8;
+// The fewest panels that a thread takes at once.
+constexpr uint64_t kPanelsARun = 8;
 // A product of few tokens streams weights. Long runs keep the memory busy (35 GB/s against 30 measured with alternating
 // rows), but one run a thread would let all wait for a thread that the machine holds up; so each thread takes about
 // this many.
@@ -174,7 +174,7 @@ void Forward::multiply(Activations& x, std::initializer_list<Product> products) 
     else
       x.floats(cpu_, sum_group(format));
   }
-  const uint64_t run = std::max(panels / (kRunsAThread * cpu_.pool.size()), kPanelsAPiece);
+  const uint64_t run = std::max(panels / (kRunsAThread * cpu_.pool.size()), kPanelsARun);
   cpu_.pool.for_ranges(panels, run, ThreadPool::Share::kDynamic, [&](uint64_t begin, uint64_t end, uint32_t) {
     uint64_t first = 0;  // number of the product's first panel
     for (const Product& product : products) {
@@ -205,30 +205,11 @@ uint32_t Forward::sum_group(const kernels::PanelFormat& format) {
 
 void Forward::multiply_panels(Activations& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels,
                               float* y) {
-  if (is_fast(matrix.format)) {
-    multiply_terms(x.quantized(cpu_, matrix.format.activation_group()), matrix, panels, y);
-    return;
-  }
-  cpu_.table.matmul_exact(matrix, x.floats(cpu_, sum_group(matrix.format)), panels, {.data = y, .stride = matrix.rows});
-}
-
-// The products of all terms of a few panels go to a buffer that stays in the cache, and their sum to y.
-void Forward::multiply_terms(const kernels::QuantizedRows& x, const kernels::PanelMatrix& matrix,
-                             kernels::PanelRange panels, float* y) {
-  const uint64_t panel_bytes = kernels::panel_bytes(matrix.format, matrix.cols);
-  std::vector<float> terms(x.tokens * kPanelsAPiece * kernels::kPanelRows);
-  for (uint64_t begin = panels.begin; begin < panels.end; begin += kPanelsAPiece) {
-    const uint64_t count = std::min(kPanelsAPiece, panels.end - begin), first_row = begin * kernels::kPanelRows;
-    kernels::PanelMatrix part = matrix;
-    part.panels += begin * panel_bytes;
-    part.rows = std::min(count * kernels::kPanelRows, matrix.rows - first_row);
-    cpu_.table.matmul_fast(part, x, {.begin = 0, .end = count}, {.data = terms.data(), .stride = part.rows});
-    for (uint32_t token = 0; token < tokens_; ++token) {
-      const float* first = &terms[token * Activations::kTerms * part.rows];
-      float* out = y + token * matrix.rows + first_row;
-      for (uint64_t n = 0; n < part.rows; ++n) out[n] = first[n] + first[part.rows + n];
-    }
-  }
+  const kernels::OutputRows out{.data = y, .stride = matrix.rows};
+  if (is_fast(matrix.format))
+    cpu_.table.matmul_fast(matrix, x.quantized(cpu_, matrix.format.activation_group()), panels, out);
+  else
+    cpu_.table.matmul_exact(matrix, x.floats(cpu_, sum_group(matrix.format)), panels, out);
 }
 
 void Forward::add_delta() {

@@ -35,8 +35,6 @@ class Forward {
   bool is_fast(const kernels::PanelFormat& format) const;
   static uint32_t sum_group(const kernels::PanelFormat& format);
   void multiply_panels(Activations& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels, float* y);
-  void multiply_terms(const kernels::QuantizedRows& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels,
-                      float* y);
   void add_delta();
 
   CpuProgram& program_;
