@@ -19,6 +19,10 @@ struct CpuContext {
   ThreadPool& pool;
 };
 
+// Bytes to read (weights or keys and values, for each token) below which one thread does all: some twenty microseconds,
+// in which another one hardly wakes; and where something else holds a core, each wait for it costs milliseconds.
+inline constexpr uint64_t kBytesWorthSharing = 256 << 10;
+
 // Calls body(token) for each token, in parallel when there is enough to share.
 template <typename Body>
 void for_tokens(ThreadPool& pool, uint32_t tokens, const Body& body) {

@@ -36,6 +36,15 @@ std::vector<Tile> cut_tiles(std::span<const StepSequence> sequences, const model
   return tiles;
 }
 
+// Keys and values, for each token.
+uint64_t bytes_read(const KvCache& kv, std::span<const StepSequence> sequences,
+                    const model::SoftmaxAttention& attention) {
+  uint64_t positions = 0;
+  for (const StepSequence& sequence : sequences)
+    positions += uint64_t{sequence.row->count} * (sequence.row->position + sequence.row->count);
+  return positions * 2 * attention.kv_heads * attention.head_dim * tensor::size_bytes(kv.dtype());
+}
+
 // One tile: its query rows are gathered (heads of a group lie side by side, tokens do not), attended and put back.
 class TileRun {
  public:
@@ -113,11 +122,14 @@ uint64_t attention_tile_floats(uint32_t heads_per_kv, uint32_t context_tokens) {
 void run_attention(const CpuContext& cpu, const KvCache& kv, std::span<const StepSequence> sequences,
                    const AttentionStep& step, float* scratch, uint64_t scratch_floats_per_thread) {
   const std::vector<Tile> tiles = cut_tiles(sequences, step.attention);
-  cpu.pool.for_ranges(tiles.size(), 1, ThreadPool::Share::kDynamic, [&](uint64_t begin, uint64_t end, uint32_t thread) {
-    for (uint64_t tile = begin; tile < end; ++tile)
-      TileRun(cpu, kv, step, tiles[tile], {scratch + thread * scratch_floats_per_thread, scratch_floats_per_thread})
-          .run();
-  });
+  const bool shared = bytes_read(kv, sequences, step.attention) >= kBytesWorthSharing;
+  cpu.pool.for_ranges(tiles.size(), shared ? 1 : tiles.size(), ThreadPool::Share::kDynamic,
+                      [&](uint64_t begin, uint64_t end, uint32_t thread) {
+                        for (uint64_t tile = begin; tile < end; ++tile)
+                          TileRun(cpu, kv, step, tiles[tile],
+                                  {scratch + thread * scratch_floats_per_thread, scratch_floats_per_thread})
+                              .run();
+                      });
 }
 
 }  // namespace motley::exec

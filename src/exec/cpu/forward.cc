@@ -164,8 +164,12 @@ void Forward::rms_norm(const float* rows, const model::Norm& norm, WeightHandle 
 
 // All products of one input share one fork and join: their panels are numbered through.
 void Forward::multiply(Activations& x, std::initializer_list<Product> products) {
-  uint64_t panels = 0;
-  for (const Product& product : products) panels += program_.device_.matrix(product.linear.weight).panel_count();
+  uint64_t panels = 0, bytes = 0;
+  for (const Product& product : products) {
+    const kernels::PanelMatrix& matrix = program_.device_.matrix(product.linear.weight);
+    panels += matrix.panel_count();
+    bytes += matrix.panel_count() * kernels::panel_bytes(matrix.format, matrix.cols);
+  }
   for (const Product& product : products) {
     // Derived forms are made before the threads start, not by each of them.
     const kernels::PanelFormat& format = program_.device_.matrix(product.linear.weight).format;
@@ -174,7 +178,9 @@ void Forward::multiply(Activations& x, std::initializer_list<Product> products) 
     else
       x.floats(cpu_, sum_group(format));
   }
-  const uint64_t run = std::max(panels / (kRunsAThread * cpu_.pool.size()), kPanelsARun);
+  const uint64_t run = bytes * tokens_ < kBytesWorthSharing
+                           ? std::max(panels, uint64_t{1})
+                           : std::max(panels / (kRunsAThread * cpu_.pool.size()), kPanelsARun);
   cpu_.pool.for_ranges(panels, run, ThreadPool::Share::kDynamic, [&](uint64_t begin, uint64_t end, uint32_t) {
     uint64_t first = 0;  // number of the product's first panel
     for (const Product& product : products) {
