@@ -13,8 +13,7 @@ namespace motley {
 namespace {
 
 Status errno_status(const std::string& path, const char* action) {
-  const int error = errno;
-  return absl::ErrnoToStatus(error, fmt::format("{}: cannot {}: {}", path, action, std::strerror(error)));
+  return absl::ErrnoToStatus(errno, fmt::format("{}: cannot {}", path, action));  // the reason is added
 }
 
 // A whole file mapped read-only. The descriptor is closed once the map exists.

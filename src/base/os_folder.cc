@@ -9,7 +9,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Status code_status(const std::string& path, const std::error_code& code) {
-  return absl::ErrnoToStatus(code.value(), fmt::format("{}: cannot read: {}", path, code.message()));
+  return absl::ErrnoToStatus(code.value(), fmt::format("{}: cannot read", path));
 }
 
 }  // namespace
