@@ -145,8 +145,8 @@ template void Arguments::value(const std::string&, std::optional<double>&, const
 template void Arguments::required(const std::string&, std::string&, const std::string&);
 template void Arguments::required(const std::string&, std::vector<int32_t>&, const std::string&);
 
-void Arguments::words(const std::string& names, std::vector<std::string> allowed, std::function<void(size_t)> chosen,
-                      const std::string& help, const std::string& initial) {
+void Arguments::words(const std::string& names, const std::vector<std::string>& allowed,
+                      std::function<void(size_t)> chosen, const std::string& help, const std::string& initial) {
   const std::string type = CLI::detail::join(allowed, "|");
   const auto keep = [allowed, chosen = std::move(chosen)](const CLI::results_t& results) {
     const auto found = std::find(allowed.begin(), allowed.end(), results.back());
@@ -177,9 +177,9 @@ void Arguments::action(std::function<Status()> run) {
   command_->callback([line = line_, run = std::move(run)] { line->chosen_ = run; });
 }
 
-CommandLine::CommandLine(std::string name, std::string summary, std::string version)
+CommandLine::CommandLine(std::string name, std::string summary, const std::string& version)
     : app_(std::make_unique<CLI::App>(std::move(summary), std::move(name))) {
-  app_->set_version_flag("--version", std::move(version), "Print the version and exit");
+  app_->set_version_flag("--version", version, "Print the version and exit");
   auto formatter = std::make_shared<HelpFormatter>();
   formatter->column_width(kHelpColumn);
   app_->formatter(formatter);

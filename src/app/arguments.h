@@ -54,7 +54,7 @@ class Arguments {
   void action(std::function<Status()> run);
 
  private:
-  void words(const std::string& names, std::vector<std::string> allowed, std::function<void(size_t)> chosen,
+  void words(const std::string& names, const std::vector<std::string>& allowed, std::function<void(size_t)> chosen,
              const std::string& help, const std::string& initial);
 
   CommandLine* line_;
@@ -79,7 +79,7 @@ struct CommandNode {
 
 class CommandLine {
  public:
-  CommandLine(std::string name, std::string summary, std::string version);
+  CommandLine(std::string name, std::string summary, const std::string& version);
   ~CommandLine();
 
   Arguments root() { return {this, app_.get()}; }
@@ -105,7 +105,7 @@ void Arguments::choice(const std::string& names, Enum& target, std::vector<std::
     if (meaning == target) initial = word;
   }
   words(
-      names, std::move(allowed), [&target, choices](size_t index) { target = choices[index].second; }, help, initial);
+      names, allowed, [&target, choices](size_t index) { target = choices[index].second; }, help, initial);
 }
 
 }  // namespace motley::app

@@ -3,10 +3,10 @@
 #include "app/interrupt.h"
 
 int main(int count, char** words) {
-  using namespace motley::app;
-  ignore_broken_pipes();
-  CommandLine line("motley", "motley runs language models from the files they were published in.",
-                   "motley " MOTLEY_VERSION);
-  add_commands(line);
-  return static_cast<int>(report(line.run(count, words)));
+  namespace app = motley::app;
+  app::ignore_broken_pipes();
+  app::CommandLine line("motley", "motley runs language models from the files they were published in.",
+                        "motley " MOTLEY_VERSION);
+  app::add_commands(line);
+  return static_cast<int>(app::report(line.run(count, words)));
 }

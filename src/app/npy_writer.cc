@@ -64,7 +64,7 @@ Status NpyWriter::finish() {
   if (missing_values_ > 0) return absl::InternalError(fmt::format("{}: {} values are missing", path_, missing_values_));
   std::FILE* file = std::exchange(file_, nullptr);
   if (std::fclose(file) == 0 && std::rename(partial_path_.c_str(), path_.c_str()) == 0) return absl::OkStatus();
-  const Status status = failure("cannot finish");
+  Status status = failure("cannot finish");
   std::remove(partial_path_.c_str());
   return status;
 }

@@ -4,9 +4,10 @@
 #include <random>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "app/exit_status.h"
 #include "base/folder.h"
-#include "fmt/ranges.h"
+#include "fmt/format.h"
 
 namespace motley::app {
 namespace {
@@ -136,9 +137,9 @@ Status set_sampling_option(SamplingOptions& options, std::string_view name, std:
     if (name == parameter.name) return parse_into(options.*parameter.member, name, value);
   if (name == "top_k") return parse_into(options.top_k, name, value);
   if (name == "seed") return parse_into(options.seed, name, value);
-  std::vector<std::string_view> names;
-  for (const RealParameter& parameter : kRealParameters) names.emplace_back(parameter.name);
-  return absl::NotFoundError(fmt::format("expected one of {}, top_k, seed, got {}", fmt::join(names, ", "), name));
+  const std::string names = absl::StrJoin(
+      kRealParameters, ", ", [](std::string* out, const RealParameter& parameter) { out->append(parameter.name); });
+  return absl::NotFoundError(fmt::format("expected one of {}, top_k, seed, got {}", names, name));
 }
 
 StatusOr<Sampling> resolve(const SamplingOptions& options, const model::GenerationDefaults& recommended) {
@@ -160,10 +161,9 @@ StatusOr<Sampling> resolve(const SamplingOptions& options, const model::Generati
 }
 
 std::string describe(const Sampling& sampling) {
-  std::vector<std::string> words;
-  for (const Sampling::Line& line : sampling.lines)
-    words.push_back(fmt::format("{} {} ({})", line.name, line.value, line.source));
-  return fmt::format("{}", fmt::join(words, ", "));
+  return absl::StrJoin(sampling.lines, ", ", [](std::string* out, const Sampling::Line& line) {
+    out->append(fmt::format("{} {} ({})", line.name, line.value, line.source));
+  });
 }
 
 }  // namespace motley::app
