@@ -43,7 +43,7 @@ text::Tokenizer tokenizer() {
 class GenerationTest : public ::testing::Test {
  protected:
   // The model answers a prompt of `prompt_` with `answer` and then for ever with its last id.
-  StatusOr<Generation> answer(std::vector<int32_t> answer, const GenerationOptions& options) {
+  StatusOr<Generation> answer(const std::vector<int32_t>& answer, const GenerationOptions& options) {
     const size_t prompt_tokens = prompt_.size();
     FakeRunner runner({.context_tokens = context_tokens_}, [=](const std::vector<int32_t>& ids) {
       return answer[std::min(ids.size() - prompt_tokens, answer.size() - 1)];

@@ -40,7 +40,7 @@ Status Sequence::make_room_for(std::span<const int32_t> ids) {
 Status Sequence::keep(uint32_t length) {
   if (sequence_ && length == ids_.size()) return absl::OkStatus();
   if (sequence_ && length > 0) {
-    const Status truncated = runner_.truncate(*sequence_, length);
+    Status truncated = runner_.truncate(*sequence_, length);
     if (truncated.ok()) ids_.resize(length);
     // State that cannot be rolled back is computed again from the start.
     if (truncated.code() != absl::StatusCode::kFailedPrecondition) return truncated;

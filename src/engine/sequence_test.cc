@@ -26,6 +26,7 @@ std::vector<int32_t> counting(int32_t from, int32_t to) {
 
 std::vector<size_t> row_lengths(const FakeRunner& runner) {
   std::vector<size_t> lengths;
+  lengths.reserve(runner.rows.size());
   for (const exec::Row& row : runner.rows) lengths.push_back(row.ids.size());
   return lengths;
 }
