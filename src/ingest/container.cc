@@ -114,12 +114,12 @@ StatusOr<std::vector<std::pair<const ContainerKind*, std::vector<std::string>>>>
 }  // namespace
 
 std::span<const ContainerKind> container_kinds() {
-  static const std::array kRows = {
+  static const std::array rows = {
 #define MOTLEY_CONTAINER(identifier) containers::identifier(),
 #include "ingest/containers.def"
 #undef MOTLEY_CONTAINER
   };
-  return kRows;
+  return rows;
 }
 
 namespace {

@@ -20,7 +20,7 @@ class LocalFolder final : public FileSet {
 
 class MemoryFiles final : public FileSet {
  public:
-  MemoryFiles(std::string name, std::map<std::string, std::vector<std::byte>, std::less<>> files)
+  MemoryFiles(std::string name, std::map<std::string, std::vector<std::byte>, std::less<>>&& files)
       : name_(std::move(name)) {
     for (auto& [file, bytes] : files)
       sources_[file] = memory_source(fmt::format("{}/{}", name_, file), std::move(bytes));
@@ -28,6 +28,7 @@ class MemoryFiles final : public FileSet {
   const std::string& name() const override { return name_; }
   StatusOr<std::vector<std::string>> names() const override {
     std::vector<std::string> result;
+    result.reserve(sources_.size());
     for (const auto& [file, source] : sources_) result.push_back(file);
     return result;
   }

@@ -76,9 +76,9 @@ class TextReader {
   }
 
   const std::vector<std::string>& tokens() const {
-    static const std::vector<std::string> kNone;
+    static const std::vector<std::string> none;
     const auto* vocabulary = std::get_if<Vocabulary>(&out_.text.tokenizer);
-    return vocabulary != nullptr ? vocabulary->tokens : kNone;
+    return vocabulary != nullptr ? vocabulary->tokens : none;
   }
 
   StatusOr<Vocabulary::Kind> read_kind(const std::string& name) const {

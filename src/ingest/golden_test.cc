@@ -12,7 +12,6 @@ namespace motley::ingest {
 namespace {
 
 using model::Part;
-using model::Role;
 using model::RopePairs;
 using model::Slot;
 using tensor::DType;
@@ -98,6 +97,7 @@ std::vector<Golden> goldens() {
 
 std::vector<int32_t> end_ids(const model::Model& model) {
   std::vector<int32_t> ids;
+  ids.reserve(model.text.end_tokens.size());
   for (const model::EndToken& end : model.text.end_tokens) ids.push_back(end.id);
   return ids;
 }

@@ -53,12 +53,12 @@ StatusOr<std::vector<float>> TensorIndex::floats(std::string_view name) const {
 }
 
 std::span<const Packing> packings() {
-  static const std::array kRows = {
+  static const std::array rows = {
 #define MOTLEY_PACKING(identifier) packings_internal::identifier(),
 #include "ingest/packings.def"
 #undef MOTLEY_PACKING
   };
-  return kRows;
+  return rows;
 }
 
 StatusOr<BoundWeight> bind_weight(const Module& module, const model::RequiredWeight& required,

@@ -37,6 +37,7 @@ const model::SoftmaxAttention& attention(const model::Model& model, size_t layer
 
 std::vector<int32_t> end_ids(const model::Model& model) {
   std::vector<int32_t> ids;
+  ids.reserve(model.text.end_tokens.size());
   for (const model::EndToken& end : model.text.end_tokens) ids.push_back(end.id);
   return ids;
 }
@@ -152,7 +153,7 @@ TEST(Reported, HeadPromisedAndNotThere) {
 TEST(Reported, TextNetworkUnderTheNamesOfAnImageModel) {
   const auto wrapped = with_tensors("tiny/untied-hf", [](SafetensorsDraft& draft) {
     for (auto& [name, entry] : draft.header)
-      if (name != "__metadata__") name = "language_model." + name;
+      if (name != "__metadata__") name.insert(0, "language_model.");
     draft.add("vision_tower.patch.weight", "F16", {4}, 8);
     draft.add("multi_modal_projector.linear.weight", "F16", {4}, 8);
   });

@@ -104,7 +104,7 @@ StatusOr<Header> read_header(const ByteSource& source) {
 
 }  // namespace
 
-Status read_safetensors(std::shared_ptr<const ByteSource> source, std::vector<Tensor>& out) {
+Status read_safetensors(const std::shared_ptr<const ByteSource>& source, std::vector<Tensor>& out) {
   TRY(const Header header, read_header(*source));
   const size_t first = out.size();
   const Json::Object none;

@@ -14,6 +14,6 @@ namespace motley::ingest {
 inline constexpr std::string_view kSafetensorsExtension = ".safetensors";
 
 // Appends the file's tensors to `out`.
-Status read_safetensors(std::shared_ptr<const ByteSource> source, std::vector<Tensor>& out);
+Status read_safetensors(const std::shared_ptr<const ByteSource>& source, std::vector<Tensor>& out);
 
 }  // namespace motley::ingest

@@ -35,7 +35,7 @@ StatusOr<Container> open(const Found& found) {
   for (const std::string& name : shards) {
     TRY(auto source, found.files->open(name));
     container.files.push_back(source->name());
-    TRY(read_safetensors(std::move(source), container.tensors));
+    TRY(read_safetensors(source, container.tensors));
   }
   const std::string config_name = fmt::format("{}/config.json", found.files->name());
   TRY(auto config, read_json_if_present(*found.files, "config.json", kConfigBudgetBytes));

@@ -34,7 +34,7 @@ BrokenInput field(std::string what, std::string site, std::string_view tensor, s
               [tensor, key, value = std::move(value)](SafetensorsDraft& draft) { draft.set(tensor, key, value); });
 }
 
-Json list(std::vector<uint64_t> items) { return Json(Json::Array(items.begin(), items.end())); }
+Json list(const std::vector<uint64_t>& items) { return Json(Json::Array(items.begin(), items.end())); }
 
 std::vector<BrokenInput> headers() {
   return {
