@@ -31,12 +31,12 @@ std::string known_names() {
 }  // namespace
 
 std::span<const Architecture> architectures() {
-  static const std::array kRows = {
+  static const std::array rows = {
 #define MOTLEY_ARCHITECTURE(identifier) identifier(),
 #include "arch/architectures.def"
 #undef MOTLEY_ARCHITECTURE
   };
-  return kRows;
+  return rows;
 }
 
 StatusOr<const Architecture*> find_architecture(const Metadata& metadata) {
