@@ -1,7 +1,8 @@
 #include <array>
 #include <charconv>
 
-#include "fmt/ranges.h"
+#include "absl/strings/str_join.h"
+#include "fmt/format.h"
 #include "model/spec.h"
 
 namespace motley::model {
@@ -91,10 +92,8 @@ constexpr std::array kRows = {
 Status override_key(Spec& spec, std::string_view key, std::string_view value) {
   for (const Row& row : kRows)
     if (row.key == key) return row.set(spec, value);
-  std::vector<std::string_view> keys;
-  for (const Row& row : kRows) keys.push_back(row.key);
-  return absl::NotFoundError(
-      fmt::format("--override {}: expected one of {}, got \"{}\"", key, fmt::join(keys, ", "), key));
+  const std::string keys = absl::StrJoin(kRows, ", ", [](std::string* out, const Row& row) { out->append(row.key); });
+  return absl::NotFoundError(fmt::format("--override {}: expected one of {}, got \"{}\"", key, keys, key));
 }
 
 }  // namespace motley::model
