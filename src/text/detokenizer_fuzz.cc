@@ -62,8 +62,8 @@ void check(const Tokenizer& tokenizer, const std::vector<int32_t>& ids, SpecialT
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const Tokenizer kSentencePiece = sentence_piece();
-  static const Tokenizer kByteLevel = byte_level();
+  static const Tokenizer sentence_piece_tokenizer = sentence_piece();
+  static const Tokenizer byte_level_tokenizer = byte_level();
   std::vector<int32_t> ids;
   std::vector<int32_t> small_ids;
   for (size_t i = 0; i < size; ++i) {
@@ -71,8 +71,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     small_ids.push_back(data[i] % 16);
   }
   for (const SpecialTokens special : {SpecialTokens::kKeep, SpecialTokens::kSkip}) {
-    check(kSentencePiece, ids, special);
-    check(kByteLevel, small_ids, special);
+    check(sentence_piece_tokenizer, ids, special);
+    check(byte_level_tokenizer, small_ids, special);
   }
   return 0;
 }

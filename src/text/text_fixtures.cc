@@ -99,6 +99,7 @@ std::vector<std::string> torture_texts() {
 
 std::vector<int32_t> ids_in(const Json& list) {
   std::vector<int32_t> ids;
+  ids.reserve(list.as_array()->size());
   for (const Json& id : *list.as_array()) ids.push_back(static_cast<int32_t>(*id.as_int()));
   return ids;
 }
