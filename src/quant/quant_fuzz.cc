@@ -7,7 +7,8 @@
 
 namespace {
 
-using namespace motley;
+namespace quant = motley::quant;
+namespace tensor = motley::tensor;
 
 // Rows of more than this would only cost time.
 constexpr uint64_t kLargestRow = 1 << 16;
