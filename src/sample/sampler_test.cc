@@ -12,8 +12,8 @@ namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-int32_t drawn(std::vector<float> logits, const Settings& settings, DrawKey key = {}, std::vector<int32_t> history = {},
-              std::vector<uint32_t> mask = {}) {
+int32_t drawn(const std::vector<float>& logits, const Settings& settings, DrawKey key = {},
+              const std::vector<int32_t>& history = {}, const std::vector<uint32_t>& mask = {}) {
   const auto result = draw(logits, settings, key, history, mask);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? result->id : -1;
