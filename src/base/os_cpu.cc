@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -41,6 +42,8 @@ uint32_t count_within(hwloc_topology_t topology, hwloc_const_cpuset_t allowed, h
 }
 
 Counts count_processors() {
+  // hwloc tells standard error when there is no /sys, as in a bare chroot; it still counts the processors.
+  setenv("HWLOC_HIDE_ERRORS", "2", 0);
   hwloc_topology_t topology;
   if (hwloc_topology_init(&topology) != 0) return {};
   const std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> guard(topology, hwloc_topology_destroy);
