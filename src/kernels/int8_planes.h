@@ -1,5 +1,5 @@
-// The codes of activations as two int8 each, for instructions that multiply bytes: code = 128 * high + low. Not a public
-// header of the module.
+// The codes of activations as two int8 each, for instructions that multiply bytes: code = 128 * high + low. Not a
+// public header of the module.
 #pragma once
 
 #include <vector>
