@@ -2,6 +2,7 @@
 
 #include <histedit.h>
 
+#include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
@@ -101,8 +102,11 @@ LineEditor::Line LineEditor::read(const std::string& prompt) {
   // libedit itself does this only after it has shown the prompt, and who types that fast meets the terminal's own echo
   // and its own Ctrl-C and Ctrl-D.
   el_set(state_->editor.get(), EL_PREP_TERM, 1);
+  errno = 0;
   const char* typed = el_gets(state_->editor.get(), &count);
-  if (state_->interrupted) {
+  // Ctrl-C is a key here, but the signal may come from elsewhere, or from a Ctrl-C that was still meant for the answer.
+  const bool signalled = typed == nullptr && count < 0 && errno == EINTR;
+  if (state_->interrupted || signalled) {
     el_reset(state_->editor.get());
     return {Line::Kind::kInterrupted, ""};
   }
