@@ -107,7 +107,7 @@ StatusOr<std::string> rendered(std::string_view source, const ChatLimits& limits
 
 // Each of these would run, print or allocate without end.
 TEST(ChatTemplate, EndlessTemplatesAreEnded) {
-  const char* const kEndless[] = {
+  const char* const endless[] = {
       "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
       "{% macro r() %}{{ r() }}{% endmacro %}{{ r() }}",
       "{% macro r() %}{{ r() }}{{ r() }}{% endmacro %}{{ r() }}",
@@ -129,7 +129,7 @@ TEST(ChatTemplate, EndlessTemplatesAreEnded) {
       "{{ ('a,' * 1000000).split(',')|length }}{% for i in range(99999) %}{{ ('a,' * 100000).split(',')|length }}{% "
       "endfor %}",
   };
-  for (const char* source : kEndless) {
+  for (const char* source : endless) {
     SCOPED_TRACE(source);
     const auto text = rendered(source, {.fuel = 200'000, .output_bytes = 1 << 20, .memory_bytes = 32 << 20});
     ASSERT_FALSE(text.ok()) << "got " << text->size() << " bytes";

@@ -56,7 +56,7 @@ void expect_refused(Vocabulary vocabulary, const Broken& row) {
 }
 
 TEST(Vocabulary, ByteLevelVocabulariesThatLieAreRefused) {
-  const Broken kRows[] = {
+  const Broken rows[] = {
       {"vocabulary.empty", [](Vocabulary& v) { v.tokens.clear(); }},
       {"vocabulary.types", [](Vocabulary& v) { v.types.pop_back(); }},
       {"vocabulary.type", [](Vocabulary& v) { v.types[0] = static_cast<Type>(7); }},
@@ -69,11 +69,11 @@ TEST(Vocabulary, ByteLevelVocabulariesThatLieAreRefused) {
       {"vocabulary.merge_token", [](Vocabulary& v) { v.merges[0] = std::string("b a"); }},
       {"vocabulary.byte_token", [](Vocabulary& v) { v.types[0] = Type::kByte; }},
   };
-  for (const Broken& row : kRows) expect_refused(byte_level(), row);
+  for (const Broken& row : rows) expect_refused(byte_level(), row);
 }
 
 TEST(Vocabulary, SentencePieceVocabulariesThatLieAreRefused) {
-  const Broken kRows[] = {
+  const Broken rows[] = {
       {"vocabulary.scores", [](Vocabulary& v) { v.scores.pop_back(); }},
       {"vocabulary.score", [](Vocabulary& v) { v.scores[3] = std::numeric_limits<float>::quiet_NaN(); }},
       {"vocabulary.scored_merges", [](Vocabulary& v) { v.merges.emplace_back("a b"); }},
@@ -83,7 +83,7 @@ TEST(Vocabulary, SentencePieceVocabulariesThatLieAreRefused) {
       {"vocabulary.byte_count", [](Vocabulary& v) { v.types[5] = Type::kNormal; }},
       {"vocabulary.unknown", [](Vocabulary& v) { v.types[1] = Type::kUnknown; }},
   };
-  for (const Broken& row : kRows) expect_refused(sentence_piece(), row);
+  for (const Broken& row : rows) expect_refused(sentence_piece(), row);
 }
 
 TEST(Vocabulary, ATokenMoreThanTheLimitIsRefused) {
@@ -107,13 +107,13 @@ TEST(Vocabulary, UserDefinedTokensAreFoundInTextButAreNotSpecial) {
 
 // Every row of the table is JSON that the crate takes, with patterns that its regex engine compiles.
 TEST(PreTokenizers, EveryNameLoads) {
-  const char* const kNames[] = {
+  const char* const names[] = {
 #define PRE_TOKENIZER(name, normalizer, splits, merges, start) name,
 #include "text/pre_tokenizers.def"
 #undef PRE_TOKENIZER
   };
-  EXPECT_GT(std::size(kNames), 40u);
-  for (const char* name : kNames) {
+  EXPECT_GT(std::size(names), 40u);
+  for (const char* name : names) {
     SCOPED_TRACE(name);
     Vocabulary vocabulary = byte_level();
     vocabulary.pre_tokenizer = name;

@@ -56,15 +56,17 @@ BrokenInput split(std::string what, std::string site, std::function<void(std::ve
 }
 
 std::vector<BrokenInput> cuts() {
-  return {
-      bytes("cut in the preamble", "gguf.cut_preamble", [](std::string text) { return text.substr(0, 12); }),
-      bytes("cut in a key", "gguf.cut_keys",
-            [](std::string text) { return text.substr(0, offset_of(text, "tokenizer.ggml.merges") + 4); }),
-      bytes("cut in a value", "gguf.cut_values",
-            [](std::string text) { return text.substr(0, offset_of(text, "tokenizer.ggml.eos_token_id") + 30); }),
-      bytes("cut in the tensors", "gguf.cut_tensors",
-            [](std::string text) { return text.substr(0, offset_of(text, "blk.0.ffn_down.weight")); }),
-      bytes("cut in the data", "gguf.tensor_range", [](std::string text) { return text.substr(0, text.size() - 64); })};
+  return {bytes("cut in the preamble", "gguf.cut_preamble", [](const std::string& text) { return text.substr(0, 12); }),
+          bytes("cut in a key", "gguf.cut_keys",
+                [](const std::string& text) { return text.substr(0, offset_of(text, "tokenizer.ggml.merges") + 4); }),
+          bytes("cut in a value", "gguf.cut_values",
+                [](const std::string& text) {
+                  return text.substr(0, offset_of(text, "tokenizer.ggml.eos_token_id") + 30);
+                }),
+          bytes("cut in the tensors", "gguf.cut_tensors",
+                [](const std::string& text) { return text.substr(0, offset_of(text, "blk.0.ffn_down.weight")); }),
+          bytes("cut in the data", "gguf.tensor_range",
+                [](const std::string& text) { return text.substr(0, text.size() - 64); })};
 }
 
 std::vector<BrokenInput> preambles() {
@@ -132,7 +134,7 @@ std::vector<BrokenInput> tensors() {
              draft.add_tensor("blk.0.attn_q.bias", {32}, 0, 128);
            }),
       bytes("a second file behind the first", "gguf.trailing_bytes",
-            [](std::string text) { return text + GgufDraft::good().text(); }),
+            [](const std::string& text) { return text + GgufDraft::good().text(); }),
       bent("one name for two tensors", "container.tensor_twice",
            [](GgufDraft& draft) { draft.add_tensor("output_norm.weight", {32}, 0, 128); }),
       bent("a name with an escape", "container.tensor_name",

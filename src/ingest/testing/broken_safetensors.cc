@@ -38,13 +38,14 @@ Json list(const std::vector<uint64_t>& items) { return Json(Json::Array(items.be
 
 std::vector<BrokenInput> headers() {
   return {
-      bytes("cut in the length", "safetensors.cut_length", [](std::string text) { return text.substr(0, 5); }),
-      bytes("cut in the header", "safetensors.cut_header", [](std::string text) { return text.substr(0, 100); }),
+      bytes("cut in the length", "safetensors.cut_length", [](const std::string& text) { return text.substr(0, 5); }),
+      bytes("cut in the header", "safetensors.cut_header", [](const std::string& text) { return text.substr(0, 100); }),
       bytes("a header of 2^63 bytes", "safetensors.header_length",
-            [](std::string text) { return raw(uint64_t{1} << 63) + text.substr(8); }),
-      bytes("a header that is a list", "safetensors.header", [](std::string) { return raw(uint64_t{4}) + "[{}]"; }),
+            [](const std::string& text) { return raw(uint64_t{1} << 63) + text.substr(8); }),
+      bytes("a header that is a list", "safetensors.header",
+            [](const std::string&) { return raw(uint64_t{4}) + "[{}]"; }),
       bytes("a header with a key twice", "json.duplicate_key",
-            [](std::string) {
+            [](const std::string&) {
               const std::string entry = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
               const std::string header = "{" + entry + "," + entry + "}";
               return raw(uint64_t{header.size()}) + header + "1234";
@@ -71,7 +72,8 @@ std::vector<BrokenInput> fields() {
              draft.data.append(2, '\0');
              draft.add("model.rotary_emb.inv_freq", "F32", {4}, 16);
            }),
-      bytes("bytes behind the last tensor", "safetensors.trailing_bytes", [](std::string text) { return text + "x"; }),
+      bytes("bytes behind the last tensor", "safetensors.trailing_bytes",
+            [](const std::string& text) { return text + "x"; }),
       bent("one tensor under two names", "load.same_name",
            [](SafetensorsDraft& draft) { draft.add("language_model.model.norm.weight", "F16", {32}, 64); }),
       bent("tensors as GPTQ has them", "foreign.tensor",
@@ -163,7 +165,7 @@ std::vector<BrokenInput> broken_mlx() {
   };
   // Puts a tensor of another shape in the place of `name`; the old one becomes something that may be ignored.
   const auto instead = [](SafetensorsDraft& draft, const std::string& name, std::string_view dtype,
-                          std::vector<uint64_t> shape, uint64_t size_bytes) {
+                          const std::vector<uint64_t>& shape, uint64_t size_bytes) {
     draft.rename(name, "vision_tower.was." + name);
     draft.add(name, dtype, shape, size_bytes);
   };
