@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/arm_neon.h"
+#include "kernels/stored_panels.h"
 
 namespace motley::kernels::neon {
 namespace {
@@ -184,6 +185,7 @@ const Functions& functions_of(const PanelFormat& format) {
 }  // namespace
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y) {
+  if (w.format.kind == PanelKind::kStored) return matmul_stored(w, x, panels, y, matmul_exact);
   const Functions& functions = functions_of(w.format);
   const uint64_t groups = w.format.group_size == 0 ? 0 : w.cols / w.format.group_size;
   float sums[kTileTokens * kPanelRows];

@@ -74,7 +74,7 @@ void run_once(const Case& c, const PanelMatrix& w, const testing::Activations& x
               const OutputRows& y) {
   on_threads(c.threads, [&](uint32_t index) {
     const PanelRange range = share(panels, index, c.threads);
-    if (c.arithmetic == Arithmetic::kFast && w.format.kind != PanelKind::kFloat)
+    if (c.arithmetic == Arithmetic::kFast && w.format.activation_group() != 0)
       c.table->matmul_fast(w, x.quantized(), range, y);
     else
       c.table->matmul_exact(w, x.floats(), range, y);

@@ -202,6 +202,19 @@ void pack_q6_k(const PanelRows& rows, std::byte* out) {
   }
 }
 
+// The rows as they are, part by part.
+void pack_stored(const PanelRows& rows, std::byte* out) {
+  const StoredMatrix& stored = rows.stored;
+  const quant::RowBytes row = quant::row_bytes(stored.format, stored.cols, "panel").value();
+  const auto copy = [&](std::span<const std::byte> part, uint64_t row_bytes) {
+    if (row_bytes != 0) std::memcpy(out, part.data() + rows.first * row_bytes, rows.count * row_bytes);
+    out += kPanelRows * row_bytes;
+  };
+  copy(stored.codes, row.codes);
+  copy(stored.scales, row.scales);
+  copy(stored.biases, row.biases);
+}
+
 }  // namespace
 
 void pack_panel(const StoredMatrix& stored, uint64_t panel, std::span<std::byte> out) {
@@ -225,6 +238,8 @@ void pack_panel(const StoredMatrix& stored, uint64_t panel, std::span<std::byte>
       return pack_gguf<q8_0_codes>(rows, {.head = 2, .bytes = 34}, format, out.data());
     case StorageKind::kQ6_K:
       return pack_q6_k(rows, out.data());
+    default:
+      return pack_stored(rows, out.data());
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/panel_layout.h"
+#include "kernels/stored_panels.h"
 
 namespace motley::kernels {
 namespace {
@@ -53,7 +54,9 @@ void decode_super_row(uint32_t row, const std::byte* panel, std::span<float> out
 
 }  // namespace
 
-uint32_t PanelFormat::activation_group() const { return kind == PanelKind::kFloat ? 0 : kChunkCols; }
+uint32_t PanelFormat::activation_group() const {
+  return kind == PanelKind::kFloat || kind == PanelKind::kStored ? 0 : kChunkCols;
+}
 
 PanelFormat panel_format(const quant::StorageFormat& format) {
   switch (format.kind) {
@@ -83,8 +86,9 @@ PanelFormat panel_format(const quant::StorageFormat& format) {
               .group_size = 16,
               .zero_point = 32,
               .offset = kZeroPoint};
+    default:
+      return {.kind = PanelKind::kStored, .stored = format};
   }
-  return {};
 }
 
 IntegerBlock integer_block(const PanelFormat& format) {
@@ -104,6 +108,8 @@ uint64_t panel_bytes(const PanelFormat& format, uint64_t cols) {
       return cols / format.group_size * integer_block(format).bytes;
     case PanelKind::kQ6_K:
       return cols / kSuperBlockCols * kSuperBytes;
+    case PanelKind::kStored:
+      return kPanelRows * quant::row_bytes(format.stored, cols, "panel").value().total();
   }
   return 0;
 }
@@ -120,6 +126,8 @@ void decode_panel_row(const PanelMatrix& matrix, uint64_t row, std::span<float> 
       return decode_integer_row(matrix, lane, panel, out);
     case PanelKind::kQ6_K:
       return decode_super_row(lane, panel, out);
+    case PanelKind::kStored:
+      return quant::decode_row(stored_rows(matrix, row / kPanelRows), lane, 0, out);
   }
 }
 

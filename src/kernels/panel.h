@@ -11,6 +11,7 @@
 //              (the plane with the low bits first). A plane of width p is p 64-byte vectors; vector v, byte 4*row + j,
 //              bits [p*i, p*i+p) hold input 4*(i + (8/p)*v) + j of the chunk, for i in [0, 8/p).
 //   Q6_K       K/256 blocks: 8 chunks of 6-bit codes, then int8 scales [16 groups][16 rows], then f16 d [16 rows].
+//   stored     every other format: the codes of 16 rows one after the other, then their scales, then their biases.
 // Codes are unsigned; a format whose codes mean q - z for a constant z (Q4_0: 8, Q8_0: 128, Q6_K: 32) stores no biases.
 // The last panel of a matrix whose N is no multiple of 16 is filled up with rows of zeros.
 #pragma once
@@ -28,7 +29,7 @@ using tensor::DType;
 inline constexpr uint32_t kPanelRows = 16;
 inline constexpr uint32_t kChunkCols = 32;
 
-enum class PanelKind : uint8_t { kFloat, kInteger, kQ6_K };
+enum class PanelKind : uint8_t { kFloat, kInteger, kQ6_K, kStored };
 
 struct PanelFormat {
   PanelKind kind = PanelKind::kFloat;
@@ -38,8 +39,10 @@ struct PanelFormat {
   uint8_t zero_point = 0;     // kInteger without biases: w = scale * (code - zero_point)
   enum class Offset : uint8_t { kZeroPoint, kBiases } offset = Offset::kZeroPoint;
 
-  // Inputs that share one activation scale: 32, or 0 for kFloat (fast == exact). Wider groups were no faster on AVX2
-  // and cost accuracy: docs/experiments.md.
+  tensor::StorageFormat stored = {};  // kStored
+
+  // Inputs that share one activation scale: 32, or 0 for kFloat and kStored (fast == exact). Wider groups were no
+  // faster on AVX2 and cost accuracy: docs/experiments.md.
   uint32_t activation_group() const;
   bool operator==(const PanelFormat&) const = default;
 };

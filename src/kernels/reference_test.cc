@@ -59,7 +59,7 @@ class MatmulReferenceTest : public ReferenceTest {
     const uint64_t cols = problem.stored.cols;
     std::vector<float> weights(cols);
     for (uint64_t n = 0; n < problem.stored.rows; ++n) {
-      quant::decode_row(problem.stored.view(), n, weights);
+      quant::decode_row(problem.stored.view(), n, 0, weights);
       for (uint32_t t = 0; t < problem.tokens; ++t) {
         const Dot expected = dot(weights, &activations[t * cols]);
         ASSERT_NEAR(expected.value, y[t * problem.stored.rows + n], unit * expected.magnitude + 1e-30)

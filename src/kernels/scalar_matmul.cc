@@ -3,6 +3,7 @@
 
 #include "kernels/panel_layout.h"
 #include "kernels/scalar.h"
+#include "kernels/stored_panels.h"
 
 namespace motley::kernels::scalar {
 namespace {
@@ -107,6 +108,7 @@ void store(const Lanes& lanes, const PanelMatrix& w, uint64_t panel, uint32_t to
 }  // namespace
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y) {
+  if (w.format.kind == PanelKind::kStored) return matmul_stored(w, x, panels, y, matmul_exact);
   const uint64_t groups = w.format.group_size == 0 ? 0 : w.cols / w.format.group_size;
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t token = 0; token < x.tokens; ++token) {
@@ -123,6 +125,8 @@ void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, c
         case PanelKind::kQ6_K:
           exact_super(w, w.panel(panel), row, lanes);
           break;
+        case PanelKind::kStored:
+          break;  // above
       }
       store(lanes, w, panel, token, y);
     }

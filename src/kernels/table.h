@@ -17,7 +17,10 @@
 //   fast, Q6_K              activation groups of 32 hold two groups g0, g1: i = s0 * (i0 - 32 * h0) + s1 * (i1 - 32 *
 //   h1)
 //                           (int32; h = sums of xq over the 16), y = fma(f32(i) * d, xscale[a], y)
-//   fast, float panels      as exact.
+//   exact, stored panels    y = 0; for each run of 256 inputs in order (the last may be shorter): t = 0; for k of the
+//   run
+//                           in order: t = fma(W[k], x[k], t); y = y + t
+//   fast, float and stored panels: as exact.
 //   reduce16(lanes)         lane l += lane l+8 for l < 8, then l+4, then l+2, then l+1: lane 0 is the result.
 #pragma once
 

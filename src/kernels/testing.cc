@@ -41,6 +41,30 @@ void fill_floats(std::vector<std::byte>& bytes, DType dtype, float typical, Rand
   for (size_t at = 0; at < bytes.size(); at += size) put(&bytes[at], dtype, random_scale(typical, random));
 }
 
+// Formats without a layout of their own: inputs and bytes of a block, and its f16 factors.
+struct StoredBlock {
+  StorageKind kind;
+  uint32_t cols, bytes;
+  std::vector<size_t> factors_at;
+};
+const std::vector<StoredBlock>& stored_blocks() {
+  static const std::vector<StoredBlock> blocks = {
+      {StorageKind::kQ5_0, 32, 22, {0}},       {StorageKind::kQ5_1, 32, 24, {0, 2}},
+      {StorageKind::kQ2_K, 256, 84, {80, 82}}, {StorageKind::kQ3_K, 256, 110, {108}},
+      {StorageKind::kQ4_K, 256, 144, {0, 2}},  {StorageKind::kQ5_K, 256, 176, {0, 2}},
+      {StorageKind::kIQ4_NL, 32, 18, {0}},     {StorageKind::kIQ4_XS, 256, 136, {0}},
+      {StorageKind::kIQ2_XXS, 256, 66, {0}},   {StorageKind::kIQ3_S, 256, 110, {0}},
+      {StorageKind::kIQ1_S, 256, 50, {0}},     {StorageKind::kTQ1_0, 256, 54, {52}},
+      {StorageKind::kTQ2_0, 256, 66, {64}},    {StorageKind::kQ1_0, 128, 18, {0}},
+      {StorageKind::kQ2_0, 64, 18, {0}}};
+  return blocks;
+}
+const StoredBlock* stored_block(StorageKind kind) {
+  for (const StoredBlock& block : stored_blocks())
+    if (block.kind == kind) return &block;
+  return nullptr;
+}
+
 // Puts sane f16 scales (and offsets) into blocks of random bytes.
 void mend_blocks(std::vector<std::byte>& bytes, size_t block_bytes, size_t scale_at, float typical, bool has_offset,
                  Random& random) {
@@ -62,6 +86,8 @@ std::vector<StorageFormat> all_formats() {
   for (StorageKind kind : {StorageKind::kF32, StorageKind::kF16, StorageKind::kBF16, StorageKind::kQ4_0,
                            StorageKind::kQ4_1, StorageKind::kQ8_0, StorageKind::kQ6_K})
     formats.push_back({.kind = kind, .bits = 0, .group_size = 0, .scale_dtype = DType::kF32});
+  for (const StoredBlock& block : stored_blocks())
+    formats.push_back({.kind = block.kind, .bits = 0, .group_size = 0, .scale_dtype = DType::kF32});
   for (int bits : {2, 3, 4, 5, 6, 8})
     for (int group : {32, 64, 128})
       for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16})
@@ -73,6 +99,7 @@ std::vector<StorageFormat> all_formats() {
 }
 
 uint64_t smallest_cols(const StorageFormat& format) {
+  if (const StoredBlock* block = stored_block(format.kind)) return block->cols;
   switch (format.kind) {
     case StorageKind::kF32:
     case StorageKind::kF16:
@@ -94,6 +121,8 @@ EncodedMatrix random_matrix(const StorageFormat& format, uint64_t rows, uint64_t
   matrix.scales.resize(rows * bytes.scales);
   matrix.biases.resize(rows * bytes.biases);
   fill_random(matrix.codes, random);
+  if (const StoredBlock* block = stored_block(format.kind))
+    for (const size_t at : block->factors_at) mend_blocks(matrix.codes, block->bytes, at, 1.0f / 256, false, random);
   switch (format.kind) {
     case StorageKind::kQ4_0:
       mend_blocks(matrix.codes, 18, 0, 1.0f / 8, false, random);
@@ -111,8 +140,13 @@ EncodedMatrix random_matrix(const StorageFormat& format, uint64_t rows, uint64_t
       fill_floats(matrix.scales, format.scale_dtype, 1.0f / static_cast<float>(1 << format.bits), random);
       fill_floats(matrix.biases, format.scale_dtype, 1, random);
       break;
-    default:
+    case StorageKind::kF32:
+    case StorageKind::kF16:
+    case StorageKind::kBF16:
       fill_floats(matrix.codes, float_dtype(format.kind), 1, random);
+      break;
+    default:
+      break;  // a stored block, above
   }
   return matrix;
 }

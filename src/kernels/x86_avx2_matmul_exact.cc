@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/stored_panels.h"
 #include "kernels/x86_avx2_codes.h"
 
 namespace motley::kernels::avx2 {
@@ -226,6 +227,7 @@ void run_supers(const Job& job, const std::byte* block) {
 }  // namespace
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y) {
+  if (w.format.kind == PanelKind::kStored) return matmul_stored(w, x, panels, y, matmul_exact);
   alignas(64) float sums[kBlockTokens * kPanelRows];
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t first = 0; first < x.tokens; first += kBlockTokens) {
@@ -240,6 +242,8 @@ void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, c
         case PanelKind::kQ6_K:
           run_supers(job, w.panel(panel));
           break;
+        case PanelKind::kStored:
+          break;  // above
       }
       const uint64_t row = panel * kPanelRows, rows = std::min<uint64_t>(kPanelRows, w.rows - row);
       for (uint32_t t = 0; t < job.count; ++t)

@@ -10,6 +10,7 @@
 
 #include "kernels/int8_planes.h"
 #include "kernels/panel_layout.h"
+#include "kernels/stored_panels.h"
 #include "kernels/tables.h"
 #include "kernels/target_region.h"
 
@@ -420,6 +421,7 @@ void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels
 }
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y) {
+  if (w.format.kind == PanelKind::kStored) return matmul_stored(w, x, panels, y, matmul_exact);
   const Shape shape = shape_of(w);
   const Functions& functions = functions_of(w.format);
   alignas(64) float sums[kTileTokens * kPanelRows];

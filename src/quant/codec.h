@@ -9,10 +9,10 @@ namespace motley::quant {
 struct Codec {
   // Everything of row_bytes(); cols > 0 has been checked.
   StatusOr<RowBytes> (*row_bytes)(const StorageFormat& format, uint64_t cols, std::string_view where);
-  void (*decode_row)(const StoredMatrix& matrix, uint64_t row, std::span<float> out);
+  void (*decode_row)(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out);
   // Null for formats without integer codes.
   void (*decode_codes)(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out);
-  // Appends one row's bytes to each part of `out`.
+  // Appends one row's bytes to each part of `out`. Null for formats that motley only reads.
   void (*encode_row)(const StorageFormat& format, std::span<const float> values, EncodedMatrix& out);
 };
 

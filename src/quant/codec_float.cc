@@ -12,9 +12,9 @@ StatusOr<RowBytes> float_row_bytes(const StorageFormat& /*format*/, uint64_t col
 }
 
 template <DType kDType>
-void float_decode_row(const StoredMatrix& matrix, uint64_t row, std::span<float> out) {
+void float_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out) {
   const std::byte* at = row_start(matrix.codes, row, matrix.cols * tensor::size_bytes(kDType));
-  for (size_t k = 0; k < out.size(); ++k) out[k] = tensor::load_float(kDType, at, k);
+  for (size_t k = 0; k < out.size(); ++k) out[k] = tensor::load_float(kDType, at, first + k);
 }
 
 template <DType kDType>

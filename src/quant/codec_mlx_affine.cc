@@ -27,27 +27,28 @@ StatusOr<RowBytes> mlx_row_bytes(const StorageFormat& format, uint64_t cols, std
       .codes = all.codes - 2 * groups * scale_bytes, .scales = groups * scale_bytes, .biases = groups * scale_bytes};
 }
 
-void mlx_decode_codes(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out) {
-  const uint32_t bits = matrix.format.bits;
-  const std::byte* at = row_start(matrix.codes, row, matrix.cols * bits / 8);
-  for (size_t k = 0; k < out.size(); ++k) {
-    const size_t bit = k * bits;
-    uint32_t window = std::to_integer<uint32_t>(at[bit / 8]);
-    if (bit % 8 + bits > 8) window |= std::to_integer<uint32_t>(at[bit / 8 + 1]) << 8;
-    out[k] = static_cast<uint8_t>((window >> (bit % 8)) & ((1u << bits) - 1));
-  }
+uint8_t code_of(const std::byte* codes, uint32_t bits, size_t k) {
+  const size_t bit = k * bits;
+  uint32_t window = std::to_integer<uint32_t>(codes[bit / 8]);
+  if (bit % 8 + bits > 8) window |= std::to_integer<uint32_t>(codes[bit / 8 + 1]) << 8;
+  return static_cast<uint8_t>((window >> (bit % 8)) & ((1u << bits) - 1));
 }
 
-void mlx_decode_row(const StoredMatrix& matrix, uint64_t row, std::span<float> out) {
+void mlx_decode_codes(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out) {
+  const uint32_t bits = matrix.format.bits;
+  const std::byte* codes = row_start(matrix.codes, row, matrix.cols * bits / 8);
+  for (size_t k = 0; k < out.size(); ++k) out[k] = code_of(codes, bits, k);
+}
+
+void mlx_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out) {
   const StorageFormat& format = matrix.format;
   const uint64_t groups = matrix.cols / format.group_size;
-  std::vector<uint8_t> codes(matrix.cols);
-  mlx_decode_codes(matrix, row, codes);
-  for (size_t k = 0; k < out.size(); ++k) {
+  const std::byte* codes = row_start(matrix.codes, row, matrix.cols * format.bits / 8);
+  for (size_t k = first; k < first + out.size(); ++k) {
     const uint64_t group = row * groups + k / format.group_size;
     const float scale = tensor::load_float(format.scale_dtype, matrix.scales.data(), group);
     const float bias = tensor::load_float(format.scale_dtype, matrix.biases.data(), group);
-    out[k] = scale * static_cast<float>(codes[k]) + bias;
+    out[k - first] = scale * static_cast<float>(code_of(codes, format.bits, k)) + bias;
   }
 }
 

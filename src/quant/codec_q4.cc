@@ -29,25 +29,26 @@ const std::byte* block_of(const StoredMatrix& matrix, uint64_t row, size_t k) {
 }
 
 template <Kind kKind>
-void q4_decode_codes(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out) {
-  for (size_t k = 0; k < out.size(); ++k) {
-    const size_t i = k % kBlockCols;
-    const auto byte = std::to_integer<uint8_t>(block_of<kKind>(matrix, row, k)[kHeadBytes<kKind> + i % 16]);
-    out[k] = i < 16 ? byte & 15 : byte >> 4;
-  }
+uint8_t code_of(const std::byte* block, size_t i) {
+  const auto byte = std::to_integer<uint8_t>(block[kHeadBytes<kKind> + i % 16]);
+  return i < 16 ? byte & 15 : byte >> 4;
 }
 
 template <Kind kKind>
-void q4_decode_row(const StoredMatrix& matrix, uint64_t row, std::span<float> out) {
-  std::vector<uint8_t> codes(matrix.cols);
-  q4_decode_codes<kKind>(matrix, row, codes);
-  for (size_t k = 0; k < out.size(); ++k) {
+void q4_decode_codes(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out) {
+  for (size_t k = 0; k < out.size(); ++k) out[k] = code_of<kKind>(block_of<kKind>(matrix, row, k), k % kBlockCols);
+}
+
+template <Kind kKind>
+void q4_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out) {
+  for (size_t k = first; k < first + out.size(); ++k) {
     const std::byte* block = block_of<kKind>(matrix, row, k);
     const float scale = load_f16(block);
+    const int code = code_of<kKind>(block, k % kBlockCols);
     if constexpr (kKind == Kind::kQ4_0) {
-      out[k] = scale * static_cast<float>(codes[k] - 8);
+      out[k - first] = scale * static_cast<float>(code - 8);
     } else {
-      out[k] = scale * static_cast<float>(codes[k]) + load_f16(block + 2);
+      out[k - first] = scale * static_cast<float>(code) + load_f16(block + 2);
     }
   }
 }

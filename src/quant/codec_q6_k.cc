@@ -36,23 +36,23 @@ Place place_of(size_t i) {
           .high_shift = 2 * run};
 }
 
-void q6_k_decode_codes(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out) {
-  for (size_t k = 0; k < out.size(); ++k) {
-    const std::byte* block = block_of(matrix, row, k);
-    const Place place = place_of(k % kBlockCols);
-    const uint32_t low = std::to_integer<uint32_t>(block[place.low_byte]) >> place.low_shift & 15;
-    const uint32_t high = std::to_integer<uint32_t>(block[place.high_byte]) >> place.high_shift & 3;
-    out[k] = static_cast<uint8_t>(low | high << 4);
-  }
+uint8_t code_of(const std::byte* block, size_t i) {
+  const Place place = place_of(i);
+  const uint32_t low = std::to_integer<uint32_t>(block[place.low_byte]) >> place.low_shift & 15;
+  const uint32_t high = std::to_integer<uint32_t>(block[place.high_byte]) >> place.high_shift & 3;
+  return static_cast<uint8_t>(low | high << 4);
 }
 
-void q6_k_decode_row(const StoredMatrix& matrix, uint64_t row, std::span<float> out) {
-  std::vector<uint8_t> codes(matrix.cols);
-  q6_k_decode_codes(matrix, row, codes);
-  for (size_t k = 0; k < out.size(); ++k) {
+void q6_k_decode_codes(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out) {
+  for (size_t k = 0; k < out.size(); ++k) out[k] = code_of(block_of(matrix, row, k), k % kBlockCols);
+}
+
+void q6_k_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out) {
+  for (size_t k = first; k < first + out.size(); ++k) {
     const std::byte* block = block_of(matrix, row, k);
     const auto group_scale = static_cast<int8_t>(block[kScalesAt + k % kBlockCols / kGroupCols]);
-    out[k] = load_f16(block + kScaleAt) * static_cast<float>(group_scale) * static_cast<float>(codes[k] - 32);
+    out[k - first] = load_f16(block + kScaleAt) * static_cast<float>(group_scale) *
+                     static_cast<float>(code_of(block, k % kBlockCols) - 32);
   }
 }
 

@@ -23,10 +23,10 @@ void q8_0_decode_codes(const StoredMatrix& matrix, uint64_t row, std::span<uint8
     out[k] = std::to_integer<uint8_t>(block_of(matrix, row, k)[2 + k % kBlockCols]) ^ 0x80u;
 }
 
-void q8_0_decode_row(const StoredMatrix& matrix, uint64_t row, std::span<float> out) {
-  for (size_t k = 0; k < out.size(); ++k) {
+void q8_0_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out) {
+  for (size_t k = first; k < first + out.size(); ++k) {
     const std::byte* block = block_of(matrix, row, k);
-    out[k] = load_f16(block) * static_cast<float>(static_cast<int8_t>(block[2 + k % kBlockCols]));
+    out[k - first] = load_f16(block) * static_cast<float>(static_cast<int8_t>(block[2 + k % kBlockCols]));
   }
 }
 

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Header header;
   if (size < sizeof(header)) return 0;
   std::memcpy(&header, data, sizeof(header));
-  const quant::StorageFormat format{.kind = static_cast<tensor::StorageKind>(header.kind % 8),
+  const quant::StorageFormat format{.kind = static_cast<tensor::StorageKind>(header.kind % tensor::kStorageKinds),
                                     .bits = header.bits,
                                     .group_size = header.group_size,
                                     .scale_dtype = static_cast<tensor::DType>(header.scale_dtype % 16)};
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<float> out(header.cols);
   std::vector<uint8_t> integers(header.cols);
   for (uint64_t row = 0; row < rows; ++row) {
-    quant::decode_row(matrix, row, out);
+    quant::decode_row(matrix, row, 0, out);
     if (quant::has_codes(format)) quant::decode_codes(matrix, row, integers);
   }
   return 0;

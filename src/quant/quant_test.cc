@@ -5,6 +5,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "quant/stored_matrix.h"
 
@@ -81,7 +83,7 @@ TEST_P(QuantTest, DecodesToTheReferencesNumbers) {
   ASSERT_EQ(bytes.biases * kRows, fixture.biases.size());
   std::vector<float> got(cols);
   for (uint64_t row = 0; row < kRows; ++row) {
-    decode_row(matrix, row, got);
+    decode_row(matrix, row, 0, got);
     EXPECT_EQ(0, std::memcmp(got.data(), &expected[row * cols], cols * sizeof(float))) << "row " << row;
   }
 }
@@ -94,7 +96,7 @@ TEST_P(QuantTest, EncodesToTheReferencesBytes) {
     // gguf-py has no encoder of Q6_K: what ours makes of decoded weights must lie within half a step of them.
     std::vector<float> decoded(got.cols);
     for (uint64_t row = 0; row < kRows; ++row) {
-      decode_row(got.view(), row, decoded);
+      decode_row(got.view(), row, 0, decoded);
       for (uint64_t first = 0; first < got.cols; first += 256) {
         float largest = 0;
         for (uint64_t k = first; k < first + 256; ++k)
@@ -111,6 +113,49 @@ TEST_P(QuantTest, EncodesToTheReferencesBytes) {
   EXPECT_EQ(got.scales, fixture.scales);
   EXPECT_EQ(got.biases, fixture.biases);
 }
+
+// "MLX mxfp4" -> "MLX_mxfp4".
+std::string format_file(const StorageFormat& format) {
+  return absl::StrReplaceAll(tensor::describe(format), {{" ", "_"}});
+}
+
+class ReadOnlyFormatTest : public ::testing::TestWithParam<tensor::StorageKind> {};
+
+// Random blocks, every third with an extreme scale; whole rows, and from the middle.
+TEST_P(ReadOnlyFormatTest, DecodesToTheReferencesNumbers) {
+  const StorageFormat format = gguf(GetParam());
+  const Fixture fixture = read_fixture(absl::AsciiStrToLower(format_file(format)));
+  const std::vector<float> expected = floats(fixture.decoded);
+  const uint64_t cols = expected.size() / kRows;
+  const RowBytes bytes = row_bytes(format, cols, "fixture").value();
+  ASSERT_EQ(bytes.codes * kRows, fixture.codes.size());
+  ASSERT_EQ(bytes.scales * kRows, fixture.scales.size());
+  const StoredMatrix matrix{format, kRows, cols, fixture.codes, fixture.scales, {}};
+  std::vector<float> got(cols);
+  for (uint64_t row = 0; row < kRows; ++row)
+    for (uint64_t first = 0; first < cols; first += 128) {
+      decode_row(matrix, row, first, std::span(got).first(cols - first));
+      EXPECT_EQ(0, std::memcmp(got.data(), &expected[row * cols + first], (cols - first) * sizeof(float)))
+          << "row " << row << " from " << first;
+    }
+}
+
+TEST_P(ReadOnlyFormatTest, CannotBeWritten) {
+  const auto encoded = encode(gguf(GetParam()), 1, 256, std::vector<float>(256));
+  EXPECT_EQ(rejection_site(encoded.status()), "quant.read_only");
+}
+
+std::string format_name(const ::testing::TestParamInfo<StorageKind>& info) { return format_file(gguf(info.param)); }
+INSTANTIATE_TEST_SUITE_P(Fixtures, ReadOnlyFormatTest,
+                         ::testing::Values(StorageKind::kQ5_0, StorageKind::kQ5_1, StorageKind::kQ2_K,
+                                           StorageKind::kQ3_K, StorageKind::kQ4_K, StorageKind::kQ5_K,
+                                           StorageKind::kIQ4_NL, StorageKind::kIQ4_XS, StorageKind::kIQ2_XXS,
+                                           StorageKind::kIQ2_XS, StorageKind::kIQ2_S, StorageKind::kIQ3_XXS,
+                                           StorageKind::kIQ3_S, StorageKind::kIQ1_S, StorageKind::kIQ1_M,
+                                           StorageKind::kTQ1_0, StorageKind::kTQ2_0, StorageKind::kMXFP4,
+                                           StorageKind::kNVFP4, StorageKind::kQ1_0, StorageKind::kQ2_0,
+                                           StorageKind::kMlxMxfp4, StorageKind::kMlxNvfp4, StorageKind::kMlxMxfp8),
+                         format_name);
 
 // decode_row is scale and offset applied to decode_codes, so that both readings of a row agree.
 TEST_P(QuantTest, CodesLieInTheirRange) {
@@ -142,7 +187,7 @@ TEST(QuantFloats, RoundTripWhatTheirTypeHolds) {
     const EncodedMatrix matrix = encode(gguf(kind), 2, 3, values).value();
     std::vector<float> got(3);
     for (uint64_t row = 0; row < 2; ++row) {
-      decode_row(matrix.view(), row, got);
+      decode_row(matrix.view(), row, 0, got);
       for (size_t k = 0; k < 3; ++k)  // the sign of zero counts
         EXPECT_EQ(std::bit_cast<uint32_t>(got[k]), std::bit_cast<uint32_t>(values[3 * row + k]));
     }

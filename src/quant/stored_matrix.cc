@@ -25,8 +25,8 @@ StatusOr<RowBytes> row_bytes(const StorageFormat& format, uint64_t cols, std::st
   return codec(format).row_bytes(format, cols, where);
 }
 
-void decode_row(const StoredMatrix& matrix, uint64_t row, std::span<float> out) {
-  codec(matrix.format).decode_row(matrix, row, out);
+void decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out) {
+  codec(matrix.format).decode_row(matrix, row, first, out);
 }
 
 void decode_codes(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out) {
@@ -38,6 +38,8 @@ bool has_codes(const StorageFormat& format) { return codec(format).decode_codes 
 StatusOr<EncodedMatrix> encode(const StorageFormat& format, uint64_t rows, uint64_t cols,
                                std::span<const float> values) {
   TRY(const RowBytes bytes, row_bytes(format, cols, "encode"));
+  REJECT_IF(codec(format).encode_row == nullptr, "quant.read_only", "encode", "a format that motley can write",
+            tensor::describe(format));
   EncodedMatrix out{.format = format, .rows = rows, .cols = cols, .codes = {}, .scales = {}, .biases = {}};
   out.codes.reserve(rows * bytes.codes);
   out.scales.reserve(rows * bytes.scales);

@@ -44,8 +44,9 @@ struct StoredMatrix {
   std::span<const std::byte> biases;
 };
 
-// Row `row` as f32: out[k] = W[row, k]. `out` holds cols floats. The matrix has been validated by row_bytes().
-void decode_row(const StoredMatrix& matrix, uint64_t row, std::span<float> out);
+// Inputs [first, first + out.size()) of row `row` as f32: out[k] = W[row, first + k]. Both ends lie on borders of
+// blocks or groups (or at the end of the row). The matrix has been validated by row_bytes().
+void decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out);
 
 // Whether the format stores integers with scales, so that decode_codes() may be called.
 bool has_codes(const StorageFormat& format);
@@ -62,7 +63,7 @@ struct EncodedMatrix {
 };
 
 // Rounds f32 [rows, cols] into `format` by the published rule of each format (docs/formats.md). Same errors as
-// row_bytes().
+// row_bytes(); also rejects a format that motley only reads ("quant.read_only").
 StatusOr<EncodedMatrix> encode(const StorageFormat& format, uint64_t rows, uint64_t cols,
                                std::span<const float> values);
 

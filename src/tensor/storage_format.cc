@@ -1,6 +1,5 @@
 #include "tensor/storage_format.h"
 
-#include <array>
 #include <string_view>
 
 #include "fmt/format.h"
@@ -8,7 +7,7 @@
 namespace motley::tensor {
 namespace {
 
-constexpr std::array<std::string_view, 8> kNames = {
+constexpr std::string_view kNames[] = {
 #define MOTLEY_STORAGE_FORMAT(kind, text) text,
 #include "tensor/storage_formats.def"
 #undef MOTLEY_STORAGE_FORMAT

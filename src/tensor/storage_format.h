@@ -2,6 +2,7 @@
 // encoding of each are in quant, fast arithmetic in kernels.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -15,6 +16,11 @@ enum class StorageKind : uint8_t {
 #include "tensor/storage_formats.def"
 #undef MOTLEY_STORAGE_FORMAT
 };
+inline constexpr size_t kStorageKinds = 0
+#define MOTLEY_STORAGE_FORMAT(kind, text) +1
+#include "tensor/storage_formats.def"
+#undef MOTLEY_STORAGE_FORMAT
+    ;
 
 struct StorageFormat {
   StorageKind kind = StorageKind::kF32;

@@ -28,8 +28,10 @@ SMALL = [
     *[(f"mlx-{name}", "", "safetensors", MLX, {}) for name in (
         "affine-2bit-g64", "affine-2bit-g128", "affine-3bit-g32", "affine-3bit-g64", "affine-4bit-g32",
         "affine-4bit-g64", "affine-4bit-g128", "affine-5bit-g64", "affine-6bit-g64", "affine-8bit-g32",
-        "affine-8bit-g64", "mixed_2_6", "mixed_3_6", "awq-4bit-g64", "dwq-4bit-g64", "gptq-4bit-g64")],
-    *[(f"gguf-{name}", "model.gguf", "gguf", GGUF, {}) for name in ("Q4_0", "Q4_1", "Q8_0", "BF16", "Q6_K-pure")],
+        "affine-8bit-g64", "mixed_2_6", "mixed_3_6", "awq-4bit-g64", "dwq-4bit-g64", "gptq-4bit-g64", "mxfp4", "mxfp8", "nvfp4")],
+    *[(f"gguf-{name}", "model.gguf", "gguf", GGUF, {}) for name in (
+        "Q4_0", "Q4_1", "Q8_0", "BF16", "Q6_K-pure", "Q2_K-pure", "Q3_K_S-pure", "Q4_K_M", "Q5_K_S-pure", "IQ1_M-pure", "IQ2_M",
+        "IQ3_XXS-pure", "TQ1_0", "NVFP4")],
     ("hf-f16", "", "safetensors", HF, {}),
     ("hf-bf16-sharded", "", "safetensors", HF, {}),
     ("llama2c-v0", "model.bin", "llama2c", HF, {"rope_theta": 100000}),

@@ -92,7 +92,7 @@ StatusOr<WeightHandle> CpuDevice::upload(const WeightSlice& slice) {
   const quant::StoredMatrix& stored = bytes.stored();
   if (stored.rows == 1) {
     std::vector<float> values(stored.cols);
-    quant::decode_row(stored, 0, values);
+    quant::decode_row(stored, 0, 0, values);
     weight_bytes_ += values.size() * sizeof(float);
     weights_.emplace_back(std::move(values));
   } else {

@@ -6,7 +6,7 @@ namespace motley::ingest::testing {
 
 std::vector<BrokenInput> broken_inputs() {
   std::vector<BrokenInput> all;
-  for (auto* part : {broken_gguf, broken_gguf_text, broken_safetensors, broken_shards, broken_mlx,
+  for (auto* part : {broken_gguf, broken_gguf_text, broken_safetensors, broken_shards, broken_mlx, broken_mlx_float,
                      broken_configurations, broken_llama2c, broken_text}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(all));

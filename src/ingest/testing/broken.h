@@ -24,6 +24,7 @@ std::vector<BrokenInput> broken_gguf_text();
 std::vector<BrokenInput> broken_safetensors();
 std::vector<BrokenInput> broken_shards();
 std::vector<BrokenInput> broken_mlx();
+std::vector<BrokenInput> broken_mlx_float();
 std::vector<BrokenInput> broken_configurations();
 std::vector<BrokenInput> broken_llama2c();
 std::vector<BrokenInput> broken_text();

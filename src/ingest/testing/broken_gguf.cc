@@ -139,10 +139,10 @@ std::vector<BrokenInput> tensors() {
            [](GgufDraft& draft) { draft.add_tensor("output_norm.weight", {32}, 0, 128); }),
       bent("a name with an escape", "container.tensor_name",
            [](GgufDraft& draft) { draft.add_tensor("blk.0.\x1b[2J", {32}, 0, 128); }),
-      bent("a weight in Q5_0", "gguf_blocks.type",
+      bent("a weight in Q8_1, a type of activations", "gguf_blocks.type",
            [](GgufDraft& draft) {
              draft.tensor("token_embd.weight").name = "v.was_embedding";
-             draft.add_tensor("token_embd.weight", {32, 8}, 6, 8 * 22);
+             draft.add_tensor("token_embd.weight", {32, 8}, 9, 8 * 36);
            }),
       bent("a norm in Q8_0", "gguf_blocks.vector",
            [](GgufDraft& draft) {

@@ -133,75 +133,108 @@ std::vector<BrokenInput> broken_shards() {
   };
 }
 
+namespace {
+
+constexpr std::string_view kAffine = "mlx-affine-4bit-g64", kMxfp4 = "mlx-mxfp4";
+
+BrokenInput row(std::string_view model, std::string what, std::string site,
+                std::function<void(SafetensorsDraft&)> bend) {
+  return {std::move(what),
+          std::move(site),
+          [model, bend = std::move(bend)] {
+            Files files = read_model(model);
+            SafetensorsDraft draft = SafetensorsDraft::parse(files["model.safetensors"]);
+            bend(draft);
+            files["model.safetensors"] = draft.text();
+            return files;
+          },
+          "",
+          {}};
+}
+
+BrokenInput config(std::string_view model, std::string what, std::string site, std::function<void(Json&)> bend) {
+  return {std::move(what),
+          std::move(site),
+          [model, bend = std::move(bend)] {
+            Files files = read_model(model);
+            Json tree = *parse_json(files["config.json"], "test");
+            Json quantization = *tree.find("quantization");
+            bend(quantization);
+            tree.set("quantization", quantization);
+            files["config.json"] = tree.dump();
+            return files;
+          },
+          "",
+          {}};
+}
+
+// Puts a tensor of another shape in the place of `name`; the old one becomes something that may be ignored.
+void instead(SafetensorsDraft& draft, const std::string& name, std::string_view dtype,
+             const std::vector<uint64_t>& shape, uint64_t size_bytes) {
+  draft.rename(name, "vision_tower.was." + name);
+  draft.add(name, dtype, shape, size_bytes);
+}
+
+}  // namespace
+
+std::vector<BrokenInput> broken_mlx_float() {
+  const std::string q = "model.layers.1.self_attn.q_proj";
+  return {
+      row(kMxfp4, "scales of the shape of another mode", "mlx_float.shapes",
+          [=](auto& draft) {
+            instead(draft, q + ".scales", "U8", {256, 4}, 256 * 4);
+          }),
+      row(kMxfp4, "biases beside scales of one byte", "mlx_float.biases",
+          [=](auto& draft) {
+            draft.add(q + ".biases", "F16", {256, 8}, 256 * 8 * 2);
+          }),
+      config(kMxfp4, "a mode that disagrees with the shapes", "mlx_float.mode_claimed",
+             [](Json& json) { json.set("mode", "nvfp4"); }),
+      config(kMxfp4, "packed floats, but said to be plain", "mlx_float.claimed_plain",
+             [](Json& json) { json.set("model.layers.1.mlp.up_proj", false); }),
+  };
+}
+
 std::vector<BrokenInput> broken_mlx() {
   const std::string q = "model.layers.1.self_attn.q_proj";  // its scales lie last in the data
-  const auto row = [](std::string what, std::string site, std::function<void(SafetensorsDraft&)> bend) {
-    return BrokenInput{std::move(what),
-                       std::move(site),
-                       [bend = std::move(bend)] {
-                         Files files = read_model("mlx-affine-4bit-g64");
-                         SafetensorsDraft draft = SafetensorsDraft::parse(files["model.safetensors"]);
-                         bend(draft);
-                         files["model.safetensors"] = draft.text();
-                         return files;
-                       },
-                       "",
-                       {}};
-  };
-  const auto config = [](std::string what, std::string site, std::function<void(Json&)> bend) {
-    return BrokenInput{std::move(what),
-                       std::move(site),
-                       [bend = std::move(bend)] {
-                         Files files = read_model("mlx-affine-4bit-g64");
-                         Json quantization = *parse_json(files["config.json"], "test")->find("quantization");
-                         bend(quantization);
-                         Json tree = *parse_json(files["config.json"], "test");
-                         tree.set("quantization", quantization);
-                         files["config.json"] = tree.dump();
-                         return files;
-                       },
-                       "",
-                       {}};
-  };
-  // Puts a tensor of another shape in the place of `name`; the old one becomes something that may be ignored.
-  const auto instead = [](SafetensorsDraft& draft, const std::string& name, std::string_view dtype,
-                          const std::vector<uint64_t>& shape, uint64_t size_bytes) {
-    draft.rename(name, "vision_tower.was." + name);
-    draft.add(name, dtype, shape, size_bytes);
-  };
   return {
-      row("codes that are not u32", "mlx.weight_dtype", [=](auto& draft) { draft.set(q + ".weight", "dtype", "I32"); }),
-      row("no scales", "mlx.scales_missing", [=](auto& draft) { draft.rename(q + ".scales", "vision_tower.s"); }),
-      row("no biases", "mlx.biases_missing", [=](auto& draft) { draft.rename(q + ".biases", "vision_tower.b"); }),
-      row("scales that are integers", "mlx.scales_dtype",
+      row(kAffine, "codes that are not u32", "mlx.weight_dtype",
+          [=](auto& draft) { draft.set(q + ".weight", "dtype", "I32"); }),
+      row(kAffine, "no scales", "mlx.scales_missing",
+          [=](auto& draft) { draft.rename(q + ".scales", "vision_tower.s"); }),
+      row(kAffine, "no biases", "mlx.biases_missing",
+          [=](auto& draft) { draft.rename(q + ".biases", "vision_tower.b"); }),
+      row(kAffine, "scales that are integers", "mlx.scales_dtype",
           [=](auto& draft) { draft.set(q + ".scales", "dtype", "U16"); }),
-      row("biases of another type than the scales", "mlx.biases_dtype",
+      row(kAffine, "biases of another type than the scales", "mlx.biases_dtype",
           [=](auto& draft) { draft.set(q + ".biases", "dtype", "BF16"); }),
-      row("codes of too few rows", "mlx.rows",
+      row(kAffine, "codes of too few rows", "mlx.rows",
           [=](auto& draft) {
             instead(draft, q + ".weight", "U32", {255, 32}, 255 * 32 * 4);
           }),
-      row("codes of four and a half bits", "mlx.bits",
+      row(kAffine, "codes of four and a half bits", "mlx.bits",
           [=](auto& draft) {
             instead(draft, q + ".weight", "U32", {256, 36}, 256 * 36 * 4);
           }),
-      row("scales of the wrong shape", "mlx.scales_shape",
+      row(kAffine, "scales of the wrong shape", "mlx.scales_shape",
           [=](auto& draft) {
             instead(draft, q + ".scales", "F16", {256, 3}, 256 * 3 * 2);
           }),
-      row("biases of another shape than the scales", "mlx.biases_shape",
+      row(kAffine, "biases of another shape than the scales", "mlx.biases_shape",
           [=](auto& draft) {
             instead(draft, q + ".biases", "F16", {256, 2}, 256 * 2 * 2);
           }),
-      config("bits that disagree with the shapes", "mlx.bits_claimed", [](Json& json) { json.set("bits", 8); }),
-      config("a group size that disagrees with the shapes", "mlx.group_claimed",
+      config(kAffine, "bits that disagree with the shapes", "mlx.bits_claimed",
+             [](Json& json) { json.set("bits", 8); }),
+      config(kAffine, "a group size that disagrees with the shapes", "mlx.group_claimed",
              [](Json& json) { json.set("group_size", 32); }),
-      config("mode mxfp4", "mlx.mode", [](Json& json) { json.set("mode", "mxfp4"); }),
-      config("a mode that is a number", "mlx.config_mode", [](Json& json) { json.set("mode", 4); }),
-      config("bits of -4", "mlx.config_number", [](Json& json) { json.set("bits", -4); }),
-      config("packed, but said to be plain", "mlx.claimed_plain",
+      config(kAffine, "mode mxfp4", "mlx.mode", [](Json& json) { json.set("mode", "mxfp4"); }),
+      config(kAffine, "a mode that is a number", "mlx.config_mode", [](Json& json) { json.set("mode", 4); }),
+      config(kAffine, "bits of -4", "mlx.config_number", [](Json& json) { json.set("bits", -4); }),
+      config(kAffine, "packed, but said to be plain", "mlx.claimed_plain",
              [](Json& json) { json.set("model.layers.1.mlp.up_proj", false); }),
-      config("plain, but said to be packed", "mlx.claimed_packed", [](Json& json) { json.set("model.norm", true); }),
+      config(kAffine, "plain, but said to be packed", "mlx.claimed_packed",
+             [](Json& json) { json.set("model.norm", true); }),
   };
 }
 

@@ -1,0 +1,43 @@
+// GGUF MXFP4 {e8m0 exponent, 16 bytes} and NVFP4 {ue4m3 scales [4], 32 bytes}: e2m1 codes. The table holds twice the
+// values of e2m1, and the scales are halved.
+#include <bit>
+#include <cmath>
+
+#include "quant/block_codec.h"
+
+namespace motley::quant {
+namespace {
+
+constexpr int8_t kTwiceE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+// Byte j holds input j in its low and input j + count in its high nibble.
+void run(const std::byte* nibbles, size_t count, float scale, float* out) {
+  for (size_t j = 0; j < count; ++j) {
+    out[j] = scale * static_cast<float>(kTwiceE2m1[low_nibble(nibbles, j)]);
+    out[j + count] = scale * static_cast<float>(kTwiceE2m1[high_nibble(nibbles, j)]);
+  }
+}
+
+// 2^(e - 128); the two smallest are subnormal.
+float half_e8m0(uint32_t e) { return std::bit_cast<float>(e < 2 ? 0x00200000u << e : (e - 1) << 23); }
+
+void mxfp4(const std::byte* block, float* out) { run(block + 1, 16, half_e8m0(byte_at(block, 0)), out); }
+
+// Half an unsigned e4m3 (bias 7); its NaN counts as 0, as in ggml.
+float half_ue4m3(uint32_t code) {
+  if (code == 0x7f) return 0;
+  const auto mantissa = static_cast<float>(code & 7);
+  const auto exponent = static_cast<int>(code >> 3 & 15);
+  return exponent == 0 ? std::ldexp(mantissa, -10) : std::ldexp(8 + mantissa, exponent - 11);
+}
+
+void nvfp4(const std::byte* block, float* out) {
+  for (size_t sub = 0; sub < 4; ++sub) run(block + 4 + 8 * sub, 8, half_ue4m3(byte_at(block, sub)), out + 16 * sub);
+}
+
+}  // namespace
+
+const Codec codec_kMXFP4 = BlockCodec<32, 17, mxfp4>::kReadOnly;
+const Codec codec_kNVFP4 = BlockCodec<64, 36, nvfp4>::kReadOnly;
+
+}  // namespace motley::quant

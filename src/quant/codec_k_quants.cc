@@ -1,0 +1,86 @@
+// GGUF Q2_K, Q3_K, Q4_K and Q5_K: super blocks of 256 inputs in groups with small integer scales (and minimums) beside
+// f16 factors. Q6_K, which has a fast layout, is in a file of its own.
+#include "quant/block_codec.h"
+
+namespace motley::quant {
+namespace {
+
+// Bits 2t and 2t + 1 of 64 bytes hold input i of a block: each half of 128 inputs has 32 bytes, and its run t of 32
+// lies in their bit pair t.
+uint32_t bit_pair(const std::byte* pairs, size_t i) {
+  return byte_at(pairs, 32 * (i / 128) + i % 32) >> (2 * (i % 128 / 32)) & 3;
+}
+
+// {scale and minimum nibbles [16], 64 bytes, f16 d, f16 dmin}: groups of 16. w = d * scale * code - dmin * minimum.
+void q2_k(const std::byte* block, float* out) {
+  const float d = load_f16(block + 80), dmin = load_f16(block + 82);
+  for (size_t i = 0; i < 256; ++i) {
+    const float scale = d * static_cast<float>(low_nibble(block, i / 16));
+    const float minimum = dmin * static_cast<float>(high_nibble(block, i / 16));
+    out[i] = scale * static_cast<float>(bit_pair(block + 16, i)) - minimum;
+  }
+}
+
+// The 6-bit scale of group k of 16: four low bits in the first 8 bytes, two high ones in the other 4.
+int q3_k_scale(const std::byte* scales, size_t k) {
+  const uint32_t low = byte_at(scales, k % 8) >> (4 * (k / 8)) & 15;
+  const uint32_t high = byte_at(scales, 8 + k % 4) >> (2 * (k / 4)) & 3;
+  return static_cast<int>(low | high << 4) - 32;
+}
+
+// {high bits [32], 64 bytes, scales [12], f16 d}: groups of 16. w = d * scale * (code - 4); a high bit adds 4.
+void q3_k(const std::byte* block, float* out) {
+  const float d = load_f16(block + 108);
+  for (size_t i = 0; i < 256; ++i) {
+    const bool high = (byte_at(block, i % 32) >> (i / 32) & 1) != 0;
+    const int code = static_cast<int>(bit_pair(block + 32, i)) - (high ? 0 : 4);
+    out[i] = d * static_cast<float>(q3_k_scale(block + 96, i / 16)) * static_cast<float>(code);
+  }
+}
+
+struct ScaleAndMinimum {
+  uint32_t scale, minimum;
+};
+// Of group k of 8: 6 bits each, in 12 bytes.
+ScaleAndMinimum pair_of(const std::byte* bytes, size_t k) {
+  if (k < 4) return {byte_at(bytes, k) & 63, byte_at(bytes, k + 4) & 63};
+  return {low_nibble(bytes, k + 4) | byte_at(bytes, k - 4) >> 6 << 4,
+          high_nibble(bytes, k + 4) | byte_at(bytes, k) >> 6 << 4};
+}
+
+// Four bits of input i: 32 bytes hold the 64 inputs of two groups, the first in the low nibbles.
+uint32_t nibble_of(const std::byte* nibbles, size_t i) {
+  const size_t at = 32 * (i / 64) + i % 32;
+  return i % 64 < 32 ? low_nibble(nibbles, at) : high_nibble(nibbles, at);
+}
+
+// {f16 d, f16 dmin, scales and minimums [12], …}: groups of 32. w = d * scale * code - dmin * minimum.
+template <typename CodeOf>
+void with_pairs(const std::byte* block, float* out, CodeOf code_of) {
+  const float d = load_f16(block), dmin = load_f16(block + 2);
+  for (size_t i = 0; i < 256; ++i) {
+    const ScaleAndMinimum pair = pair_of(block + 4, i / 32);
+    const float scale = d * static_cast<float>(pair.scale), minimum = dmin * static_cast<float>(pair.minimum);
+    out[i] = scale * static_cast<float>(code_of(i)) - minimum;
+  }
+}
+
+void q4_k(const std::byte* block, float* out) {
+  with_pairs(block, out, [block](size_t i) { return nibble_of(block + 16, i); });
+}
+
+// Bit k of the 32 bytes before the nibbles is the fifth of group k's codes.
+void q5_k(const std::byte* block, float* out) {
+  with_pairs(block, out, [block](size_t i) {
+    return nibble_of(block + 48, i) | (byte_at(block + 16, i % 32) >> (i / 32) & 1) << 4;
+  });
+}
+
+}  // namespace
+
+const Codec codec_kQ2_K = BlockCodec<256, 84, q2_k>::kReadOnly;
+const Codec codec_kQ3_K = BlockCodec<256, 110, q3_k>::kReadOnly;
+const Codec codec_kQ4_K = BlockCodec<256, 144, q4_k>::kReadOnly;
+const Codec codec_kQ5_K = BlockCodec<256, 176, q5_k>::kReadOnly;
+
+}  // namespace motley::quant
