@@ -14,19 +14,22 @@ void on_interrupt(int /*signal*/) {
   if (interrupts.fetch_add(1) >= 1) std::signal(SIGINT, SIG_DFL);
 }
 
-}  // namespace
-
-InterruptGuard::InterruptGuard() {
+// Counts begin anew before the first signal can be counted.
+void (*fresh_handler())(int) {
   interrupt_raised.store(false);
   interrupts.store(0);
-  before_ = std::signal(SIGINT, on_interrupt);
+  return on_interrupt;
 }
 
-InterruptGuard::~InterruptGuard() { std::signal(SIGINT, before_); }
+}  // namespace
 
-InterruptsIgnored::InterruptsIgnored() : before_(std::signal(SIGINT, SIG_IGN)) {}
+InterruptHandler::InterruptHandler(void (*handler)(int)) : before_(std::signal(SIGINT, handler)) {}
 
-InterruptsIgnored::~InterruptsIgnored() { std::signal(SIGINT, before_); }
+InterruptHandler::~InterruptHandler() { std::signal(SIGINT, before_); }
+
+InterruptGuard::InterruptGuard() : handler_(fresh_handler()) {}
+
+InterruptsIgnored::InterruptsIgnored() : handler_(SIG_IGN) {}
 
 const std::atomic<bool>& InterruptGuard::raised() { return interrupt_raised; }
 

@@ -6,19 +6,28 @@
 
 namespace motley::app {
 
+// While it lives, SIGINT goes to `handler`; then to whom it went before.
+class InterruptHandler {
+ public:
+  explicit InterruptHandler(void (*handler)(int));
+  ~InterruptHandler();
+  InterruptHandler(const InterruptHandler&) = delete;
+  InterruptHandler& operator=(const InterruptHandler&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
 // While it lives, Ctrl-C raises the flag; only a third one, when nobody listened to two, ends the program. One at a
 // time.
 class InterruptGuard {
  public:
   InterruptGuard();
-  ~InterruptGuard();
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   static const std::atomic<bool>& raised();
 
  private:
-  void (*before_)(int);
+  InterruptHandler handler_;
 };
 
 // While it lives, Ctrl-C does nothing (but within an InterruptGuard): for a chat, where one that comes just after an
@@ -26,12 +35,9 @@ class InterruptGuard {
 class InterruptsIgnored {
  public:
   InterruptsIgnored();
-  ~InterruptsIgnored();
-  InterruptsIgnored(const InterruptsIgnored&) = delete;
-  InterruptsIgnored& operator=(const InterruptsIgnored&) = delete;
 
  private:
-  void (*before_)(int);
+  InterruptHandler handler_;
 };
 
 // A reader that goes away shows up as a failed write instead of ending the program half-way through a file.

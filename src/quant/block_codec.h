@@ -32,6 +32,15 @@ struct BlockCodec {
 inline uint32_t byte_at(const std::byte* at, size_t index) { return std::to_integer<uint32_t>(at[index]); }
 inline uint32_t low_nibble(const std::byte* at, size_t index) { return byte_at(at, index) & 15; }
 inline uint32_t high_nibble(const std::byte* at, size_t index) { return byte_at(at, index) >> 4; }
+// Nibble `index` of a run of bytes, the low one of each byte first.
+inline uint32_t nibble_of(const std::byte* at, size_t index) {
+  return byte_at(at, index / 2) >> (4 * (index % 2)) & 15;
+}
+// Bits 2t and 2t + 1 of 64 bytes hold input i of a block of 256: each half of 128 inputs has 32 bytes, and its run t of
+// 32 lies in their bit pair t.
+inline uint32_t bit_pair(const std::byte* pairs, size_t i) {
+  return byte_at(pairs, 32 * (i / 128) + i % 32) >> (2 * (i % 128 / 32)) & 3;
+}
 inline uint32_t load_u16(const std::byte* at) { return byte_at(at, 0) | byte_at(at, 1) << 8; }
 inline uint32_t load_u32(const std::byte* at) { return load_u16(at) | load_u16(at + 2) << 16; }
 

@@ -19,7 +19,7 @@ void iq4_nl(const std::byte* block, float* out) { table_run(block + 2, load_f16(
 void iq4_xs(const std::byte* block, float* out) {
   const float d = load_f16(block);
   for (size_t run = 0; run < 8; ++run) {
-    const uint32_t low = byte_at(block, 4 + run / 2) >> (4 * (run % 2)) & 15;
+    const uint32_t low = nibble_of(block + 4, run);
     const uint32_t high = load_u16(block + 2) >> (2 * run) & 3;
     table_run(block + 8 + 16 * run, d * static_cast<float>(static_cast<int>(low | high << 4) - 32), out + 32 * run);
   }

@@ -21,8 +21,6 @@ void scale_and_sign(float scale, uint32_t signs, float* values) {
 // Seven sign bits are stored; the eighth makes their number even.
 uint32_t even_signs(uint32_t seven) { return seven | (static_cast<uint32_t>(__builtin_popcount(seven)) & 1) << 7; }
 
-uint32_t nibble_of(const std::byte* bytes, size_t index) { return byte_at(bytes, index / 2) >> (4 * (index % 2)) & 15; }
-
 float half_step_scale(float d, uint32_t scale, float factor) { return d * (0.5f + static_cast<float>(scale)) * factor; }
 
 // {f16 d, 8 x (4 grid indices, u32 of 4 x 7 signs and 4 bits of scale)}

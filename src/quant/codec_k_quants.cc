@@ -5,12 +5,6 @@
 namespace motley::quant {
 namespace {
 
-// Bits 2t and 2t + 1 of 64 bytes hold input i of a block: each half of 128 inputs has 32 bytes, and its run t of 32
-// lies in their bit pair t.
-uint32_t bit_pair(const std::byte* pairs, size_t i) {
-  return byte_at(pairs, 32 * (i / 128) + i % 32) >> (2 * (i % 128 / 32)) & 3;
-}
-
 // {scale and minimum nibbles [16], 64 bytes, f16 d, f16 dmin}: groups of 16. w = d * scale * code - dmin * minimum.
 void q2_k(const std::byte* block, float* out) {
   const float d = load_f16(block + 80), dmin = load_f16(block + 82);
@@ -49,7 +43,7 @@ ScaleAndMinimum pair_of(const std::byte* bytes, size_t k) {
 }
 
 // Four bits of input i: 32 bytes hold the 64 inputs of two groups, the first in the low nibbles.
-uint32_t nibble_of(const std::byte* nibbles, size_t i) {
+uint32_t group_nibble(const std::byte* nibbles, size_t i) {
   const size_t at = 32 * (i / 64) + i % 32;
   return i % 64 < 32 ? low_nibble(nibbles, at) : high_nibble(nibbles, at);
 }
@@ -66,13 +60,13 @@ void with_pairs(const std::byte* block, float* out, CodeOf code_of) {
 }
 
 void q4_k(const std::byte* block, float* out) {
-  with_pairs(block, out, [block](size_t i) { return nibble_of(block + 16, i); });
+  with_pairs(block, out, [block](size_t i) { return group_nibble(block + 16, i); });
 }
 
 // Bit k of the 32 bytes before the nibbles is the fifth of group k's codes.
 void q5_k(const std::byte* block, float* out) {
   with_pairs(block, out, [block](size_t i) {
-    return nibble_of(block + 48, i) | (byte_at(block + 16, i % 32) >> (i / 32) & 1) << 4;
+    return group_nibble(block + 48, i) | (byte_at(block + 16, i % 32) >> (i / 32) & 1) << 4;
   });
 }
 

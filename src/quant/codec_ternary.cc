@@ -21,13 +21,9 @@ void tq1_0(const std::byte* block, float* out) {
     for (size_t j = 0; j < 4; ++j) out[240 + 4 * n + j] = d * static_cast<float>(digit(byte_at(block, 48 + j), n) - 1);
 }
 
-// 32 bytes hold 128 inputs, run t of 32 in bit pair t.
 void tq2_0(const std::byte* block, float* out) {
   const float d = load_f16(block + 64);
-  for (size_t i = 0; i < 256; ++i) {
-    const uint32_t code = byte_at(block, 32 * (i / 128) + i % 32) >> (2 * (i % 128 / 32)) & 3;
-    out[i] = d * static_cast<float>(static_cast<int>(code) - 1);
-  }
+  for (size_t i = 0; i < 256; ++i) out[i] = d * static_cast<float>(static_cast<int>(bit_pair(block, i)) - 1);
 }
 
 // w = d where the bit is set, -d where not.

@@ -3,7 +3,6 @@
 // config.json claims must be the one they give. Layout: docs/formats.md.
 #include <array>
 
-#include "base/checked.h"
 #include "ingest/packing.h"
 #include "quant/stored_matrix.h"
 

@@ -131,7 +131,7 @@ def mlx_float_fixtures(rng):
         codes, scales = mx.quantize(mx.array(values(rng)), group_size=group, bits=bits, mode=mode)
         decoded = mx.dequantize(codes, scales, group_size=group, bits=bits, mode=mode, dtype=mx.float32)
         none = np.zeros(0, np.uint8)
-        write(f"mlx {mode}".replace(" ", "_"), none, np.array(codes), np.array(scales), none, np.array(decoded))
+        write(f"mlx_{mode}", none, np.array(codes), np.array(scales), none, np.array(decoded))
 
 
 def main():
