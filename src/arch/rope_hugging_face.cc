@@ -91,6 +91,9 @@ StatusOr<model::Rope> rope_from_hugging_face(ConfigReader& config, const RopeSha
   model::Rope rope;
   TRY(const auto outer_theta, config.number("rope_theta"));
   TRY(const auto traditional, config.flag("rope_traditional"));
+  TRY(const auto outer_kind, config.text("rope_type"));  // AutoRound's MLX export has a stray one
+  REJECT_IF(outer_kind && *outer_kind != "default", "rope.outer_kind", config.where("rope_type"),
+            "default, where it does not stand in rope_parameters", fmt::format("\"{}\"", *outer_kind));
   const Json* parameters = config.value("rope_parameters");
   const Json* scaling = config.value("rope_scaling");
   const Json* chosen = parameters != nullptr ? parameters : scaling;

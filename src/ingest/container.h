@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +36,8 @@ struct Container {
   arch::Metadata metadata;
   model::TextAssets text;
   model::GenerationDefaults generation;
+  // Plain values that lie among the tensors, by dotted path: pickles hold them (HQQ).
+  std::map<std::string, Json, std::less<>> attributes;
   std::vector<std::string> notes;
 };
 

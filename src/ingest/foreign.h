@@ -7,7 +7,7 @@
 
 namespace motley::ingest {
 
-// Rejects by what the configuration says ("foreign.method") or by the names of tensors ("foreign.tensor").
+// Rejects by the names of tensors ("foreign.tensor").
 Status refuse_foreign_quantisation(const Container& container);
 
 }  // namespace motley::ingest

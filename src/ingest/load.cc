@@ -1,6 +1,8 @@
 #include "ingest/load.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
 
 #include "arch/architecture.h"
@@ -14,6 +16,14 @@ namespace motley::ingest {
 namespace {
 
 constexpr uint64_t kTemplateBudgetBytes = 16 << 20;
+
+// Numbers for engines that round activations or the KV cache to 8 bits or fewer; both are kept exact here.
+constexpr std::string_view kKvScale = "a scale for a KV cache of 8 bits, which is kept wider here";
+constexpr std::array kIgnoredOfQuantisers = {
+    arch::IgnoreRule{"*.self_attn.k_scale", kKvScale},  arch::IgnoreRule{"*.self_attn.v_scale", kKvScale},
+    arch::IgnoreRule{"*.self_attn.q_scale", kKvScale},  arch::IgnoreRule{"*.k_proj.k_scale", kKvScale},
+    arch::IgnoreRule{"*.v_proj.v_scale", kKvScale},     arch::IgnoreRule{"*.k_proj.output_scale", kKvScale},
+    arch::IgnoreRule{"*.v_proj.output_scale", kKvScale}};
 
 // One checkpoint on its way to a Model.
 class Loader {
@@ -45,34 +55,46 @@ class Loader {
     return absl::OkStatus();
   }
 
-  Status bind(const model::RequiredWeight& required, const MlxQuantization& quantization) {
+  // Hugging Face files wrap the canonical names: "model." is in front of all that a configuration speaks of, but the
+  // head.
+  ModuleName name_of(const std::string& canonical) const {
+    const auto first = tensors_.all().lower_bound(canonical + ".");
+    if (first == tensors_.all().end() || !first->first.starts_with(canonical + ".")) return {canonical, canonical};
+    const std::string& stored = first->second->name;
+    return {canonical, stored.substr(0, stored.size() - (first->first.size() - canonical.size()))};
+  }
+
+  Status bind(const model::RequiredWeight& required, const PackingClaims& claims) {
     const std::string module_name = architecture_.module_name(container_.metadata.dialect, required.role);
     const bool bias = required.role.slot == model::Slot::kBias;
-    const std::string name = fmt::format("{}.{}", module_name, bias ? "bias" : "weight");
-    const Tensor* tensor = tensors_.find(name);
-    if (tensor == nullptr)
-      return reject({.site = "load.missing_tensor",
-                     .where = container_.files.front(),
-                     .expected = fmt::format("a tensor {} ({})", name, model::describe(required.role)),
-                     .got = "none"});
+    const std::string weight_name = fmt::format("{}.{}", module_name, bias ? "bias" : "weight");
     // A layer's bias is a plain vector whatever its matrix is packed in.
-    const Module module{bias ? name : module_name, tensors_, *tensor};
-    REJECT_IF(!bias && quantization.says_packed(module_name) && module.find("scales") == nullptr, "mlx.claimed_packed",
-              where(*tensor), "packed numbers, as the configuration says", describe(tensor->type));
-    TRY(BoundWeight bound, bind_weight(module, required, quantization));
+    const Module module{bias ? weight_name : module_name, tensors_, container_, tensors_.find(weight_name)};
+    PackingClaim claim;
+    if (!bias && required.rows != 1) {
+      TRY(claim, claims.about(name_of(module_name)));
+    }
+    TRY(BoundWeight bound, bind_weight(module, required, claim));
     used_.insert(bound.used.begin(), bound.used.end());
+    for (const auto& [tensor, reason] : bound.ignored) ignored_.emplace(tensor, reason);
+    model_.provenance.notes.insert(model_.provenance.notes.end(), bound.notes.begin(), bound.notes.end());
     model_.weights.emplace(required.role, std::move(bound.weight));
     return absl::OkStatus();
   }
 
   Status bind_all() {
-    MlxQuantization quantization;
-    if (container_.metadata.dialect == arch::Dialect::kHuggingFace) {
-      TRY(quantization, MlxQuantization::read(container_.metadata.tree, container_.metadata.file));
-    }
-    for (const model::RequiredWeight& required : model::required_weights(model_.spec))
-      TRY(bind(required, quantization));
+    TRY(const std::unique_ptr<PackingClaims> claims, read_claims(container_));
+    for (const model::RequiredWeight& required : model::required_weights(model_.spec)) TRY(bind(required, *claims));
     return absl::OkStatus();
+  }
+
+  // Why a tensor that no weight is made of may be there; nullopt when there is no reason.
+  std::optional<std::string> reason_to_ignore(std::string_view name, const Tensor* tensor) const {
+    if (const auto found = ignored_.find(tensor); found != ignored_.end()) return std::string(found->second);
+    for (const arch::IgnoreRule& rule : kIgnoredOfQuantisers)
+      if (arch::glob_matches(rule.pattern, name)) return std::string(rule.reason);
+    const arch::IgnoreRule* rule = ignore_rule(name);
+    return rule == nullptr ? std::nullopt : std::optional(std::string(rule->reason));
   }
 
   const arch::IgnoreRule* ignore_rule(std::string_view name) const {
@@ -86,13 +108,12 @@ class Loader {
   Status account_for_rest() {
     for (const auto& [name, tensor] : tensors_.all()) {
       if (used_.contains(tensor)) continue;
-      const arch::IgnoreRule* rule = ignore_rule(name);
-      REJECT_IF(rule == nullptr, "load.unused_tensor", where(*tensor),
+      const auto reason = reason_to_ignore(name, tensor);
+      REJECT_IF(!reason, "load.unused_tensor", where(*tensor),
                 fmt::format("only tensors that a network of the {} family has", architecture_.name),
                 "one that it has no use for");
-      model_.provenance.ignored.push_back({.tensor = tensor->name,
-                                           .file = tensor->source->name(),
-                                           .reason = std::string(rule == nullptr ? "" : rule->reason)});
+      model_.provenance.ignored.push_back(
+          {.tensor = tensor->name, .file = tensor->source->name(), .reason = reason.value_or("")});
     }
     return absl::OkStatus();
   }
@@ -102,14 +123,16 @@ class Loader {
     provenance.container = container_.kind;
     provenance.architecture = architecture_.name;
     provenance.files = container_.files;
-    provenance.notes = container_.notes;
-    provenance.notes.insert(provenance.notes.end(), description.notes.begin(), description.notes.end());
+    // Before the notes of the bindings.
+    provenance.notes.insert(provenance.notes.begin(), description.notes.begin(), description.notes.end());
+    provenance.notes.insert(provenance.notes.begin(), container_.notes.begin(), container_.notes.end());
   }
 
   const Container& container_;
   const TensorIndex& tensors_;
   const arch::Architecture& architecture_;
   std::set<const Tensor*> used_;
+  std::map<const Tensor*, std::string_view> ignored_;  // by the packings, and why
   model::Model model_;
 };
 

@@ -67,10 +67,10 @@ Status MlxQuantization::read_override(const std::string& key, const Json& value,
   return absl::OkStatus();
 }
 
-StatusOr<MlxQuantization> MlxQuantization::read(const Json& config, std::string_view file) {
+StatusOr<std::optional<MlxQuantization>> MlxQuantization::read(const Json& config, std::string_view file) {
   MlxQuantization result;
   const Json* object = find_object(config);
-  if (object == nullptr) return result;
+  if (object == nullptr) return std::nullopt;
   const std::string where = fmt::format("{} key quantization", file);
   REJECT_IF(object->as_object() == nullptr, "mlx.config_object", where, "an object", object->kind_name());
   TRY(result.global_, read_parameters(*object, where));

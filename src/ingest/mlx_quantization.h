@@ -21,9 +21,9 @@ struct AffineParameters {
 
 class MlxQuantization {
  public:
-  // From the whole configuration. Without a `quantization` object of MLX's kind there are no claims. Rejects values of
-  // wrong kinds ("mlx.config_number", "mlx.config_mode", "mlx.config_override", "mlx.config_object").
-  static StatusOr<MlxQuantization> read(const Json& config, std::string_view file);
+  // From the whole configuration; nullopt without a `quantization` object of MLX's kind. Rejects values of wrong kinds
+  // ("mlx.config_number", "mlx.config_mode", "mlx.config_override", "mlx.config_object").
+  static StatusOr<std::optional<MlxQuantization>> read(const Json& config, std::string_view file);
 
   // What is claimed about a module (canonical name); nullopt: no claim.
   std::optional<AffineParameters> parameters(std::string_view module) const;

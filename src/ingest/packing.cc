@@ -1,5 +1,6 @@
 #include "ingest/packing.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -61,17 +62,64 @@ std::span<const Packing> packings() {
   return rows;
 }
 
+namespace {
+
+Status check_claim(const Module& module, const model::Weight& weight, const PackingClaim& claim) {
+  const tensor::StorageFormat& format = weight.format;
+  const bool packed = format.bits != 0;
+  REJECT_IF(claim.plain && packed, "packing.claimed_plain", module.where(), "floats, as the configuration says",
+            tensor::describe(format));
+  REJECT_IF(claim.packed && !packed, "packing.claimed_packed", module.where(),
+            "packed numbers, as the configuration says", tensor::describe(format));
+  if (!packed) return absl::OkStatus();
+  REJECT_IF(claim.bits && *claim.bits != format.bits, "packing.bits_claimed", module.where(),
+            fmt::format("{} bits, as the configuration says", claim.bits.value_or(0)),
+            fmt::format("{} by its tensors", int{format.bits}));
+  const auto whole = [](uint64_t size, uint64_t all) { return size == 0 || size >= all ? 0 : size; };
+  REJECT_IF(claim.group_size && whole(*claim.group_size, weight.cols) != whole(format.group_size, weight.cols),
+            "packing.group_claimed", module.where(),
+            fmt::format("groups of {}, as the configuration says", claim.group_size.value_or(0)),
+            fmt::format("{} by its tensors", format.group_size));
+  REJECT_IF(claim.group_rows && whole(*claim.group_rows, weight.rows) != whole(format.grouping.group_rows, weight.rows),
+            "packing.group_rows_claimed", module.where(),
+            fmt::format("blocks of {} rows, as the configuration says", claim.group_rows.value_or(0)),
+            fmt::format("{} by its tensors", format.grouping.group_rows));
+  return absl::OkStatus();
+}
+
+std::string packing_names() {
+  return absl::StrJoin(packings(), ", ", [](std::string* out, const Packing& packing) { out->append(packing.name); });
+}
+
+}  // namespace
+
+std::string Module::where() const {
+  if (weight != nullptr) return ingest::where(*weight);
+  const auto first = tensors.all().lower_bound(name + ".");
+  return first == tensors.all().end() || !first->first.starts_with(name + ".") ? container.files.front()
+                                                                               : ingest::where(*first->second);
+}
+
 StatusOr<BoundWeight> bind_weight(const Module& module, const model::RequiredWeight& required,
-                                  const MlxQuantization& quantization) {
-  for (const Packing& packing : packings())
-    if (packing.claims(module)) return packing.bind(module, required, quantization);
+                                  const PackingClaim& claim) {
+  for (const Packing& packing : packings()) {
+    if (!packing.claims(module)) continue;
+    TRY(BoundWeight bound, packing.bind(module, required, claim));
+    TRY(check_claim(module, bound.weight, claim));
+    return bound;
+  }
+  if (module.weight == nullptr)
+    return reject(
+        {.site = "load.missing_tensor",
+         .where = module.container.files.front(),
+         .expected = fmt::format("a tensor {} ({})",
+                                 required.role.slot == model::Slot::kBias ? module.name : module.name + ".weight",
+                                 model::describe(required.role)),
+         .got = "none"});
   return reject({.site = "packing.type",
-                 .where = where(module.weight),
-                 .expected = fmt::format(
-                     "a weight that is {}",
-                     absl::StrJoin(packings(), ", ",
-                                   [](std::string* out, const Packing& packing) { out->append(packing.name); })),
-                 .got = describe(module.weight.type)});
+                 .where = where(*module.weight),
+                 .expected = fmt::format("a weight that is {}", packing_names()),
+                 .got = describe(module.weight->type)});
 }
 
 std::string where(const Tensor& tensor) { return fmt::format("{} tensor {}", tensor.source->name(), tensor.name); }
@@ -90,6 +138,80 @@ Status check_shape(const Tensor& tensor, uint64_t rows, uint64_t cols, std::stri
   return absl::OkStatus();
 }
 
+StatusOr<const Tensor*> need(const Module& module, std::string_view suffix, std::string_view site) {
+  const Tensor* tensor = module.find(suffix);
+  if (tensor != nullptr) return tensor;
+  return reject({.site = site,
+                 .where = module.where(),
+                 .expected = fmt::format("{}.{} beside it", module.name, suffix),
+                 .got = "none"});
+}
+
+Status check_type(const Tensor& tensor, std::initializer_list<tensor::DType> types, std::string_view site) {
+  const bool fits =
+      std::any_of(types.begin(), types.end(), [&](tensor::DType type) { return tensor.type == StoredType(type); });
+  REJECT_IF(!fits, site, where(tensor),
+            absl::StrJoin(types, " or ", [](std::string* out, tensor::DType type) { out->append(tensor::name(type)); }),
+            describe(tensor.type));
+  return fits ? absl::OkStatus() : absl::InvalidArgumentError(where(tensor));
+}
+
+Status check_exact_shape(const Tensor& tensor, const std::vector<uint64_t>& shape, std::string_view site) {
+  REJECT_IF(tensor.shape != shape, site, where(tensor), fmt::format("shape {}", shape_text(shape)),
+            shape_text(tensor.shape));
+  return absl::OkStatus();
+}
+
+StatusOr<std::vector<int64_t>> read_integers(const Tensor& tensor, uint64_t most, std::string_view site) {
+  const bool wide = tensor.type == StoredType(tensor::DType::kI64);
+  const uint64_t size = wide ? sizeof(int64_t) : sizeof(int32_t), count = tensor.range.size_bytes / size;
+  const bool fits = (wide || tensor.type == StoredType(tensor::DType::kI32)) && count <= most;
+  REJECT_IF(!fits, site, where(tensor), fmt::format("at most {} numbers of i32 or i64", most),
+            fmt::format("{} {}", describe(tensor.type), shape_text(tensor.shape)));
+  if (!fits) return absl::InvalidArgumentError(where(tensor));
+  TRY(const auto bytes, read_range(*tensor.source, tensor.range, most * size));
+  std::vector<int64_t> numbers(count);
+  for (size_t i = 0; i < count; ++i) {
+    int32_t narrow = 0;
+    std::memcpy(wide ? static_cast<void*>(&numbers[i]) : &narrow, &bytes[i * size], size);
+    if (!wide) numbers[i] = narrow;
+  }
+  return numbers;
+}
+
+namespace {
+
+Status check_part(const Tensor* tensor, uint64_t bytes, std::string_view format_text) {
+  if (tensor == nullptr) return absl::OkStatus();
+  REJECT_IF(tensor->range.size_bytes != bytes, "packing.part_bytes", where(*tensor),
+            fmt::format("{} bytes for {}", bytes, format_text), tensor->range.size_bytes);
+  return tensor->range.size_bytes == bytes ? absl::OkStatus() : absl::InvalidArgumentError(where(*tensor));
+}
+
+}  // namespace
+
+StatusOr<BoundWeight> bind_grouped(const GroupedParts& parts, const model::RequiredWeight& required,
+                                   const tensor::StorageFormat& format) {
+  REJECT_IF(required.rows == 1, "packing.vector", where(*parts.codes), "floats for a vector", tensor::describe(format));
+  TRY(const quant::PartBytes bytes, quant::part_bytes(format, required.rows, required.cols, where(*parts.codes)));
+  const std::string text = tensor::describe(format);
+  TRY(check_part(parts.codes, bytes.codes, text));
+  TRY(check_part(parts.scales, bytes.scales, text));
+  TRY(check_part(parts.offsets, bytes.offsets, text));
+  TRY(check_part(parts.outer_scales, bytes.outer_scales, text));
+  TRY(check_part(parts.scale_table, bytes.scale_table, text));
+  BoundWeight bound{.weight = {.rows = required.rows, .cols = required.cols, .format = format}, .used = {}};
+  model::Weight& weight = bound.weight;
+  weight.codes = piece_of(*parts.codes);
+  if (parts.scales != nullptr) weight.scales = piece_of(*parts.scales);
+  if (parts.offsets != nullptr) weight.offsets = piece_of(*parts.offsets);
+  if (parts.outer_scales != nullptr) weight.outer_scales = piece_of(*parts.outer_scales);
+  if (parts.scale_table != nullptr) weight.scale_table = piece_of(*parts.scale_table);
+  for (const Tensor* tensor : {parts.codes, parts.scales, parts.offsets, parts.outer_scales, parts.scale_table})
+    if (tensor != nullptr) bound.used.push_back(tensor);
+  return bound;
+}
+
 StatusOr<BoundWeight> bind_one_piece(const Tensor& tensor, const model::RequiredWeight& required,
                                      tensor::StorageFormat format) {
   TRY(check_shape(tensor, required.rows, required.cols, "packing.shape"));
@@ -98,12 +220,7 @@ StatusOr<BoundWeight> bind_one_piece(const Tensor& tensor, const model::Required
   REJECT_IF(all != tensor.range.size_bytes, "packing.bytes", where(tensor),
             fmt::format("{} bytes for its shape in {}", all.value_or(0), tensor::describe(format)),
             tensor.range.size_bytes);
-  model::Weight weight{.rows = required.rows,
-                       .cols = required.cols,
-                       .format = format,
-                       .codes = piece_of(tensor),
-                       .scales = {},
-                       .biases = {}};
+  model::Weight weight{.rows = required.rows, .cols = required.cols, .format = format, .codes = piece_of(tensor)};
   return BoundWeight{std::move(weight), {&tensor}};
 }
 

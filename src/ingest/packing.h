@@ -2,6 +2,7 @@
 // and the registry. Decoding is quant's business.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <string>
@@ -11,7 +12,7 @@
 #include "arch/architecture.h"
 #include "base/status.h"
 #include "ingest/container.h"
-#include "ingest/mlx_quantization.h"
+#include "ingest/packing_claim.h"
 #include "model/model.h"
 
 namespace motley::ingest {
@@ -32,33 +33,42 @@ class TensorIndex final : public arch::Catalogue {
   std::map<std::string, const Tensor*, std::less<>> tensors_;
 };
 
-// The tensors around one required weight: NAME.weight, NAME.scales, …
+// The tensors around one required weight: NAME.weight, NAME.scales, NAME.qweight, …
 struct Module {
   std::string name;  // canonical
   const TensorIndex& tensors;
-  const Tensor& weight;  // NAME.weight
+  const Container& container;
+  const Tensor* weight = nullptr;  // NAME.weight, where there is one
+
   const Tensor* find(std::string_view suffix) const { return tensors.find(fmt::format("{}.{}", name, suffix)); }
+  bool has(std::string_view suffix) const { return find(suffix) != nullptr; }
+  // For errors: the first tensor of the module.
+  std::string where() const;
 };
 
-// A weight, and every tensor that went into it.
+// A weight, and every tensor that went into it or that belongs to it without being needed.
 struct BoundWeight {
   model::Weight weight;
   std::vector<const Tensor*> used;
+  std::vector<std::pair<const Tensor*, std::string_view>> ignored = {};  // and why
+  std::vector<std::string> notes = {};
 };
 
 struct Packing {
   std::string_view name;
+  // Whether the names (and types) of its tensors are this packing's.
   bool (*claims)(const Module& module);
-  StatusOr<BoundWeight> (*bind)(const Module& module, const model::RequiredWeight& required,
-                                const MlxQuantization& quantization);
+  StatusOr<BoundWeight> (*bind)(const Module& module, const model::RequiredWeight& required, const PackingClaim& claim);
 };
 
 std::span<const Packing> packings();
 
 // The weight of `module` in the packing that claims it. Rejects a type that no packing holds ("packing.type") by its
-// name.
+// name, a module without any tensor ("load.missing_tensor"), and a weight that is not what the configuration says of it
+// ("packing.claimed_plain", "packing.claimed_packed", "packing.bits_claimed", "packing.group_claimed",
+// "packing.group_rows_claimed").
 StatusOr<BoundWeight> bind_weight(const Module& module, const model::RequiredWeight& required,
-                                  const MlxQuantization& quantization);
+                                  const PackingClaim& claim);
 
 // --- For packings
 // --------------------------------------------------------------------------------------------------------
@@ -69,6 +79,33 @@ model::Piece piece_of(const Tensor& tensor);
 
 // Rejects at `site` a tensor that is not rows x cols (a vector of cols for one row).
 Status check_shape(const Tensor& tensor, uint64_t rows, uint64_t cols, std::string_view site);
+
+// Rejects at `site` a module without NAME.suffix.
+StatusOr<const Tensor*> need(const Module& module, std::string_view suffix, std::string_view site);
+
+// Rejects at `site` a tensor of none of these types.
+Status check_type(const Tensor& tensor, std::initializer_list<tensor::DType> types, std::string_view site);
+
+// Rejects at `site` a tensor of another shape.
+Status check_exact_shape(const Tensor& tensor, const std::vector<uint64_t>& shape, std::string_view site);
+
+// The few numbers of a small tensor of i32 or i64 (scalars, shapes, g_idx). Rejects another type or more than `most`
+// numbers at `site`.
+StatusOr<std::vector<int64_t>> read_integers(const Tensor& tensor, uint64_t most, std::string_view site);
+
+// The tensors of a weight in a grouped format.
+struct GroupedParts {
+  const Tensor* codes = nullptr;
+  const Tensor* scales = nullptr;
+  const Tensor* offsets = nullptr;
+  const Tensor* outer_scales = nullptr;
+  const Tensor* scale_table = nullptr;
+};
+
+// Puts them together; the bytes of each must be those that the format asks for ("packing.part_bytes"), and a vector
+// cannot be packed ("packing.vector").
+StatusOr<BoundWeight> bind_grouped(const GroupedParts& parts, const model::RequiredWeight& required,
+                                   const tensor::StorageFormat& format);
 
 // A weight of one piece in `format`, whose bytes must be those that its rows take ("packing.bytes").
 StatusOr<BoundWeight> bind_one_piece(const Tensor& tensor, const model::RequiredWeight& required,

@@ -185,7 +185,7 @@ const Functions& functions_of(const PanelFormat& format) {
 }  // namespace
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y) {
-  if (w.format.kind == PanelKind::kStored) return matmul_stored(w, x, panels, y, matmul_exact);
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_exact(w, x, panels, y, matmul_exact);
   const Functions& functions = functions_of(w.format);
   const uint64_t groups = w.format.group_size == 0 ? 0 : w.cols / w.format.group_size;
   float sums[kTileTokens * kPanelRows];

@@ -6,6 +6,7 @@
 
 #include "kernels/arm_neon.h"
 #include "kernels/int8_planes.h"
+#include "kernels/stored_panels.h"
 
 namespace motley::kernels::neon {
 namespace {
@@ -240,6 +241,7 @@ const Functions& functions_of(const PanelFormat& format) {
 }  // namespace
 
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, add_integer_tile);
   const Shape shape = shape_of(w);
   const Functions& functions = functions_of(w.format);
   const size_t parts = w.cols / kChunkCols;

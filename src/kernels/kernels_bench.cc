@@ -90,15 +90,15 @@ testing::Panels repeated(const StorageFormat& format, uint64_t rows, uint64_t co
     part.clear();
     for (uint64_t i = 0; i < rows / kPanelRows; ++i) part.insert(part.end(), once.begin(), once.end());
   };
-  repeat(matrix.codes), repeat(matrix.scales), repeat(matrix.biases);
+  repeat(matrix.codes), repeat(matrix.scales), repeat(matrix.offsets);
   matrix.rows = rows;
   return testing::Panels(matrix.view());
 }
 
 // Reports the fastest iteration: a shared machine adds time, never takes any away.
 void run_case(benchmark::State& state, Case c) {
-  const PanelFormat format = panel_format(c.format);
-  const uint64_t row_bytes = panel_bytes(format, c.cols) / kPanelRows;
+  const PanelFormat format = panel_format(c.format, c.cols);
+  const uint64_t row_bytes = quant::part_bytes(c.format, kPanelRows, c.cols, "bench").value().total() / kPanelRows;
   const bool decode = c.rows == 0;
   if (decode) c.rows = kDecodeBytes / row_bytes / (kPanelRows * kSlices) * (kPanelRows * kSlices);
   const testing::Panels panels = repeated(c.format, c.rows, c.cols);
@@ -116,7 +116,9 @@ void run_case(benchmark::State& state, Case c) {
   const auto bytes = static_cast<double>(c.rows * row_bytes / slices);
   state.counters["GB/s"] = bytes / best * 1e-9;
   state.counters["Gop/s"] = 2e-9 * static_cast<double>(c.rows / slices * c.cols * c.tokens) / best;
-  if (decode) state.counters["of_read"] = read_seconds({panels.matrix().panels, c.rows * row_bytes}, c.threads) / best;
+  const PanelMatrix& matrix = panels.matrix();
+  const std::byte* first_byte = matrix.panels == nullptr ? matrix.stored.codes.data() : matrix.panels;
+  if (decode) state.counters["of_read"] = read_seconds({first_byte, c.rows * row_bytes}, c.threads) / best;
 }
 
 void add_case(std::string_view kind, std::string_view format_name, const Case& c) {

@@ -177,7 +177,7 @@ void pack_mlx(const PanelRows& rows, const PanelFormat& format, std::byte* out) 
     for (uint32_t row = 0; row < rows.count; ++row) {
       const uint64_t at = ((rows.first + row) * groups + group) * scale_bytes;
       std::memcpy(out + layout.scales_at + row * scale_bytes, stored.scales.data() + at, scale_bytes);
-      std::memcpy(out + layout.biases_at + row * scale_bytes, stored.biases.data() + at, scale_bytes);
+      std::memcpy(out + layout.biases_at + row * scale_bytes, stored.offsets.data() + at, scale_bytes);
     }
   }
 }
@@ -202,23 +202,10 @@ void pack_q6_k(const PanelRows& rows, std::byte* out) {
   }
 }
 
-// The rows as they are, part by part.
-void pack_stored(const PanelRows& rows, std::byte* out) {
-  const StoredMatrix& stored = rows.stored;
-  const quant::RowBytes row = quant::row_bytes(stored.format, stored.cols, "panel").value();
-  const auto copy = [&](std::span<const std::byte> part, uint64_t row_bytes) {
-    if (row_bytes != 0) std::memcpy(out, part.data() + rows.first * row_bytes, rows.count * row_bytes);
-    out += kPanelRows * row_bytes;
-  };
-  copy(stored.codes, row.codes);
-  copy(stored.scales, row.scales);
-  copy(stored.biases, row.biases);
-}
-
 }  // namespace
 
 void pack_panel(const StoredMatrix& stored, uint64_t panel, std::span<std::byte> out) {
-  const PanelFormat format = panel_format(stored.format);
+  const PanelFormat format = panel_format(stored.format, stored.cols);
   const uint64_t first = panel * kPanelRows;
   const PanelRows rows{stored, first, static_cast<uint32_t>(std::min<uint64_t>(kPanelRows, stored.rows - first))};
   if (rows.count < kPanelRows) std::memset(out.data(), 0, out.size());
@@ -239,7 +226,7 @@ void pack_panel(const StoredMatrix& stored, uint64_t panel, std::span<std::byte>
     case StorageKind::kQ6_K:
       return pack_q6_k(rows, out.data());
     default:
-      return pack_stored(rows, out.data());
+      return;  // stored as it is
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kernels/panel_layout.h"
-#include "kernels/stored_panels.h"
 
 namespace motley::kernels {
 namespace {
@@ -55,10 +54,12 @@ void decode_super_row(uint32_t row, const std::byte* panel, std::span<float> out
 }  // namespace
 
 uint32_t PanelFormat::activation_group() const {
-  return kind == PanelKind::kFloat || kind == PanelKind::kStored ? 0 : kChunkCols;
+  const bool floats =
+      kind == PanelKind::kFloat || (kind == PanelKind::kStored && integers == quant::IntegerForm::kNone);
+  return floats ? 0 : kChunkCols;
 }
 
-PanelFormat panel_format(const quant::StorageFormat& format) {
+PanelFormat panel_format(const quant::StorageFormat& format, uint64_t cols) {
   switch (format.kind) {
     case StorageKind::kF32:
       return float_format(DType::kF32);
@@ -70,7 +71,7 @@ PanelFormat panel_format(const quant::StorageFormat& format) {
       return {.kind = PanelKind::kInteger,
               .dtype = format.scale_dtype,
               .bits = format.bits,
-              .group_size = format.group_size,
+              .group_size = static_cast<uint16_t>(format.group_size),
               .zero_point = 0,
               .offset = kBiases};
     case StorageKind::kQ4_0:
@@ -86,8 +87,11 @@ PanelFormat panel_format(const quant::StorageFormat& format) {
               .group_size = 16,
               .zero_point = 32,
               .offset = kZeroPoint};
-    default:
-      return {.kind = PanelKind::kStored, .stored = format};
+    default: {
+      const bool whole_groups = cols % kChunkCols == 0;  // of activations
+      return {.kind = PanelKind::kStored,
+              .integers = whole_groups ? quant::integer_form(format, cols) : quant::IntegerForm::kNone};
+    }
   }
 }
 
@@ -109,12 +113,20 @@ uint64_t panel_bytes(const PanelFormat& format, uint64_t cols) {
     case PanelKind::kQ6_K:
       return cols / kSuperBlockCols * kSuperBytes;
     case PanelKind::kStored:
-      return kPanelRows * quant::row_bytes(format.stored, cols, "panel").value().total();
+      break;
   }
   return 0;
 }
 
+uint64_t matrix_bytes(const PanelMatrix& matrix) {
+  if (matrix.format.kind != PanelKind::kStored) return matrix.panel_count() * panel_bytes(matrix.format, matrix.cols);
+  const quant::StoredMatrix& stored = matrix.stored;
+  return stored.codes.size() + stored.scales.size() + stored.offsets.size() + stored.outer_scales.size() +
+         stored.scale_table.size();
+}
+
 void decode_panel_row(const PanelMatrix& matrix, uint64_t row, std::span<float> out) {
+  if (matrix.format.kind == PanelKind::kStored) return quant::decode_row(matrix.stored, row, 0, out);
   const std::byte* panel = matrix.panel(row / kPanelRows);
   const auto lane = static_cast<uint32_t>(row % kPanelRows);
   switch (matrix.format.kind) {
@@ -127,7 +139,7 @@ void decode_panel_row(const PanelMatrix& matrix, uint64_t row, std::span<float> 
     case PanelKind::kQ6_K:
       return decode_super_row(lane, panel, out);
     case PanelKind::kStored:
-      return quant::decode_row(stored_rows(matrix, row / kPanelRows), lane, 0, out);
+      return;  // above
   }
 }
 

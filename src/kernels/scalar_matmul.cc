@@ -108,7 +108,7 @@ void store(const Lanes& lanes, const PanelMatrix& w, uint64_t panel, uint32_t to
 }  // namespace
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y) {
-  if (w.format.kind == PanelKind::kStored) return matmul_stored(w, x, panels, y, matmul_exact);
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_exact(w, x, panels, y, matmul_exact);
   const uint64_t groups = w.format.group_size == 0 ? 0 : w.cols / w.format.group_size;
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t token = 0; token < x.tokens; ++token) {
@@ -133,6 +133,7 @@ void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, c
 }
 
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, add_integer_tile);
   const uint64_t groups = w.cols / x.group;
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t token = 0; token < x.tokens; ++token) {

@@ -1,20 +1,35 @@
-// Panels of formats that have no layout of their own: the 16 rows' bytes as their checkpoint holds them, decoded by
-// quant a tile at a time. Slow beside the others, but every format runs from its packed bytes. Not a public header of
-// the module.
+// Matrices that stay as their checkpoint holds them, because their format has no panel layout: quant decodes a tile of
+// 16 rows at a time, to floats or to integers, and it is multiplied there. Slow beside panels, but every format runs
+// from its packed bytes. Not a public header of the module.
 #pragma once
 
 #include "kernels/table.h"
 
 namespace motley::kernels {
 
-// Inputs of a tile: 16 KiB of f32 on the stack, the only decoded weights there ever are.
+// Inputs of a tile: 16 KiB of f32, or 8 KiB of integers with 2 KiB of scales, are the only decoded weights there ever
+// are.
 inline constexpr uint32_t kStoredTileCols = 256;
+inline constexpr uint32_t kStoredTileRuns = kStoredTileCols / quant::kIntegerRun;
+inline constexpr uint32_t kRunPairs = quant::kIntegerRun / 2;
 
-// The rows of one panel as a matrix.
-quant::StoredMatrix stored_rows(const PanelMatrix& w, uint64_t panel);
+// 16 rows of up to 256 inputs as integers: pairs of inputs lie together, for 16-bit multiply-add.
+struct IntegerTile {
+  uint32_t runs = 0;
+  bool biased = false;
+  alignas(64) int16_t weights[kStoredTileRuns][kRunPairs][kPanelRows][2];
+  alignas(64) float scales[kStoredTileRuns][kPanelRows];
+  alignas(64) float biases[kStoredTileRuns][kPanelRows];
+};
 
-// The formula of table.h for stored panels, each tile multiplied by `matmul_exact` as a panel of f32.
-void matmul_stored(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y,
-                   decltype(KernelTable::matmul_exact) matmul_exact);
+// Adds a tile's products to y[token][16]; the tile's first input is `begin`.
+using AddIntegerTile = void (*)(const IntegerTile& tile, const QuantizedRows& x, uint64_t begin, float* y);
+void add_integer_tile(const IntegerTile& tile, const QuantizedRows& x, uint64_t begin, float* y);
+
+// The formulas of table.h for stored matrices; each float tile is multiplied by `matmul_exact` as a panel of f32.
+void matmul_stored_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y,
+                         decltype(KernelTable::matmul_exact) matmul_exact);
+void matmul_stored_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y,
+                        AddIntegerTile add);
 
 }  // namespace motley::kernels

@@ -20,7 +20,11 @@
 //   exact, stored panels    y = 0; for each run of 256 inputs in order (the last may be shorter): t = 0; for k of the
 //   run
 //                           in order: t = fma(W[k], x[k], t); y = y + t
-//   fast, float and stored panels: as exact.
+//   fast, stored panels     with integers (quant::decode_integers): y = 0; for each run r of 16 inputs in order: i =
+//   sum
+//                           of integer * xq over r (int32, exact); y = fma(f32(i) * scale[r], xscale, y); with biases:
+//                           y = fma(bias[r], xscale * f32(h), y), h the sum of xq over the run
+//   fast, float panels, and stored ones without integers: as exact.
 //   reduce16(lanes)         lane l += lane l+8 for l < 8, then l+4, then l+2, then l+1: lane 0 is the result.
 #pragma once
 
@@ -47,14 +51,15 @@ struct FloatRows {
 inline constexpr int32_t kLargestActivationCode = 127 * 128;
 
 // Rows quantised by quantize_row(): codes [T, K], row t at codes + t*stride, scales and sums [T, K/group], and for
-// groups of 32 also the sums of their halves.
+// groups of 32 also the sums of their halves. `groups` is K/group.
 struct QuantizedRows {
   const int16_t* codes = nullptr;
   size_t stride = 0;
   const float* scales = nullptr;
   const int32_t* sums = nullptr;
-  const int32_t* half_sums = nullptr;  // [T, K/16]; null unless the panels are Q6_K
+  const int32_t* half_sums = nullptr;  // [T, K/16]; null unless the panels are Q6_K or stored
   uint32_t group = 0;
+  uint64_t groups = 0;
   uint32_t tokens = 0;
 };
 

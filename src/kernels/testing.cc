@@ -74,9 +74,71 @@ void mend_blocks(std::vector<std::byte>& bytes, size_t block_bytes, size_t scale
   }
 }
 
+// One of each kind of grouped codes: integers with each kind of offset, tables, floats, scales of two levels.
+std::vector<StorageFormat> grouped_formats() {
+  using namespace tensor;
+  const auto format = [](std::string_view name, int bits, uint32_t group, DType scales, const auto& change) {
+    StorageFormat result{
+        .kind = StorageKind::kGrouped, .bits = static_cast<uint8_t>(bits), .group_size = group, .scale_dtype = scales};
+    result.grouping.packing = name;
+    change(result.grouping);
+    return result;
+  };
+  return {
+      format("columns", 4, 64, DType::kF16,
+             [](Grouping& g) {
+               g.order = CodeOrder::kColumns;
+               g.grid = GridOrder::kColumnMajor;
+               g.offset = OffsetKind::kZeroPoints;
+               g.offset_order = OffsetOrder::kGptqV2;
+             }),
+      format("rows of bytes", 8, 0, DType::kF32,
+             [](Grouping& g) {
+               g.value = CodeValue::kSigned;
+               g.zero_point = 128;
+               g.rule = ScaleRule::kOver127;
+             }),
+      format("slices", 3, 64, DType::kF32,
+             [](Grouping& g) {
+               g.order = CodeOrder::kSlicesHighFirst;
+               g.grid = GridOrder::kFlat;
+               g.offset = OffsetKind::kZeros;
+             }),
+      format("rows", 5, 32, DType::kBF16,
+             [](Grouping& g) {
+               g.order = CodeOrder::kWordRows;
+               g.offset = OffsetKind::kShifts;
+               g.offset_dtype = DType::kF16;
+             }),
+      format("nf4", 4, 64, DType::kF32,
+             [](Grouping& g) {
+               g.value = CodeValue::kNf4;
+               g.order = CodeOrder::kFlatHighFirst;
+               g.grid = GridOrder::kFlat;
+             }),
+      format("e2m1", 4, 16, DType::kF16, [](Grouping& g) { g.value = CodeValue::kE2M1; }),
+      format("e4m3", 8, 32, DType::kBF16,
+             [](Grouping& g) {
+               g.value = CodeValue::kE4M3;
+               g.group_rows = 16;
+             }),
+  };
+}
+
 DType float_dtype(StorageKind kind) {
   if (kind == StorageKind::kF32) return DType::kF32;
   return kind == StorageKind::kF16 ? DType::kF16 : DType::kBF16;
+}
+
+void fill_grouped(EncodedMatrix& matrix, Random& random) {
+  const tensor::Grouping& grouping = matrix.format.grouping;
+  if (grouping.value == tensor::CodeValue::kE4M3)
+    for (std::byte& code : matrix.codes) code &= std::byte{0xbf};  // no NaN, and at most 2
+  fill_floats(matrix.scales, matrix.format.scale_dtype, 1.0f / static_cast<float>(1 << matrix.format.bits), random);
+  if (grouping.offset == tensor::OffsetKind::kZeroPoints)
+    fill_random(matrix.offsets, random);
+  else
+    fill_floats(matrix.offsets, grouping.offset_dtype, 1, random);
 }
 
 }  // namespace
@@ -88,12 +150,13 @@ std::vector<StorageFormat> all_formats() {
     formats.push_back({.kind = kind, .bits = 0, .group_size = 0, .scale_dtype = DType::kF32});
   for (const StoredBlock& block : stored_blocks())
     formats.push_back({.kind = block.kind, .bits = 0, .group_size = 0, .scale_dtype = DType::kF32});
+  for (const StorageFormat& format : grouped_formats()) formats.push_back(format);
   for (int bits : {2, 3, 4, 5, 6, 8})
     for (int group : {32, 64, 128})
       for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16})
         formats.push_back({.kind = StorageKind::kMlxAffine,
                            .bits = static_cast<uint8_t>(bits),
-                           .group_size = static_cast<uint16_t>(group),
+                           .group_size = static_cast<uint32_t>(group),
                            .scale_dtype = dtype});
   return formats;
 }
@@ -109,17 +172,19 @@ uint64_t smallest_cols(const StorageFormat& format) {
       return format.group_size;
     case StorageKind::kQ6_K:
       return 256;
+    case StorageKind::kGrouped:
+      return std::max<uint64_t>(kChunkCols, format.group_size);
     default:
       return 32;
   }
 }
 
 EncodedMatrix random_matrix(const StorageFormat& format, uint64_t rows, uint64_t cols, Random& random) {
-  const quant::RowBytes bytes = quant::row_bytes(format, cols, "random matrix").value();
-  EncodedMatrix matrix{.format = format, .rows = rows, .cols = cols, .codes = {}, .scales = {}, .biases = {}};
-  matrix.codes.resize(rows * bytes.codes);
-  matrix.scales.resize(rows * bytes.scales);
-  matrix.biases.resize(rows * bytes.biases);
+  const quant::PartBytes bytes = quant::part_bytes(format, rows, cols, "random matrix").value();
+  EncodedMatrix matrix{.format = format, .rows = rows, .cols = cols, .codes = {}, .scales = {}, .offsets = {}};
+  matrix.codes.resize(bytes.codes);
+  matrix.scales.resize(bytes.scales);
+  matrix.offsets.resize(bytes.offsets);
   fill_random(matrix.codes, random);
   if (const StoredBlock* block = stored_block(format.kind))
     for (const size_t at : block->factors_at) mend_blocks(matrix.codes, block->bytes, at, 1.0f / 256, false, random);
@@ -138,7 +203,10 @@ EncodedMatrix random_matrix(const StorageFormat& format, uint64_t rows, uint64_t
       break;
     case StorageKind::kMlxAffine:
       fill_floats(matrix.scales, format.scale_dtype, 1.0f / static_cast<float>(1 << format.bits), random);
-      fill_floats(matrix.biases, format.scale_dtype, 1, random);
+      fill_floats(matrix.offsets, format.scale_dtype, 1, random);
+      break;
+    case StorageKind::kGrouped:
+      fill_grouped(matrix, random);
       break;
     case StorageKind::kF32:
     case StorageKind::kF16:
@@ -161,8 +229,31 @@ std::vector<float> random_activations(size_t count, Random& random) {
   return values;
 }
 
+namespace {
+
+EncodedMatrix copy_of(const quant::StoredMatrix& stored) {
+  const auto bytes = [](std::span<const std::byte> part) { return std::vector<std::byte>(part.begin(), part.end()); };
+  return {.format = stored.format,
+          .rows = stored.rows,
+          .cols = stored.cols,
+          .codes = bytes(stored.codes),
+          .scales = bytes(stored.scales),
+          .offsets = bytes(stored.offsets),
+          .outer_scales = bytes(stored.outer_scales),
+          .scale_table = bytes(stored.scale_table),
+          .input_order = {stored.input_order.begin(), stored.input_order.end()}};
+}
+
+}  // namespace
+
 Panels::Panels(const quant::StoredMatrix& stored)
-    : matrix_{.format = panel_format(stored.format), .rows = stored.rows, .cols = stored.cols, .panels = nullptr} {
+    : own_(copy_of(stored)),
+      matrix_{.format = panel_format(stored.format, stored.cols),
+              .rows = stored.rows,
+              .cols = stored.cols,
+              .panels = nullptr,
+              .stored = own_.view()} {
+  if (matrix_.format.kind == PanelKind::kStored) return;
   const uint64_t size = panel_bytes(matrix_.format, stored.cols);
   const uint64_t total = (size * matrix_.panel_count() + 63) / 64 * 64;
   bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(64, total)));
@@ -188,7 +279,7 @@ Activations::Activations(const KernelTable& table, const PanelFormat& format, ui
   codes_.resize(tokens * stride_);
   scales_.resize(tokens * groups);
   sums_.resize(tokens * groups);
-  if (format.kind == PanelKind::kQ6_K) half_sums_.resize(tokens * groups * 2);
+  if (format.kind == PanelKind::kQ6_K || format.kind == PanelKind::kStored) half_sums_.resize(tokens * groups * 2);
   for (uint32_t t = 0; t < tokens; ++t)
     table.quantize_row(&values_[t * cols], cols, group_, &codes_[t * stride_], &scales_[t * groups], &sums_[t * groups],
                        half_sums_.empty() ? nullptr : &half_sums_[t * groups * 2]);
@@ -208,6 +299,7 @@ QuantizedRows Activations::quantized() const {
           .sums = sums_.data(),
           .half_sums = half_sums_.empty() ? nullptr : half_sums_.data(),
           .group = group_,
+          .groups = group_ == 0 ? 0 : cols_ / group_,
           .tokens = tokens_};
 }
 

@@ -36,6 +36,7 @@ class Panels {
     void operator()(std::byte* bytes) const;
   };
   std::unique_ptr<std::byte[], Free> bytes_;
+  quant::EncodedMatrix own_;  // of a stored matrix
   PanelMatrix matrix_;
 };
 

@@ -227,7 +227,7 @@ void run_supers(const Job& job, const std::byte* block) {
 }  // namespace
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y) {
-  if (w.format.kind == PanelKind::kStored) return matmul_stored(w, x, panels, y, matmul_exact);
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_exact(w, x, panels, y, matmul_exact);
   alignas(64) float sums[kBlockTokens * kPanelRows];
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t first = 0; first < x.tokens; first += kBlockTokens) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/stored_panels.h"
 #include "kernels/x86_avx2_codes.h"
 
 namespace motley::kernels::avx2 {
@@ -97,6 +98,56 @@ void run_tile(const Tile& tile) {
     Sums<kTokens> sums;
     dot(tile.block.weights[part], tile, size_t{part} * kPartCols, sums);
     accumulate<kTokens, kBiased>(tile, part, sums);
+  }
+}
+
+// --- tiles of stored matrices, which quant has unpacked
+
+// The tokens of a tile at an integer tile's first input.
+struct StoredTile {
+  const IntegerTile& weights;
+  const int16_t* codes;
+  size_t codes_stride;
+  const float* scales;  // of each 32 inputs
+  const int32_t* sums;  // of each 16
+  size_t scales_stride;
+  float* y;  // [tokens][16]
+};
+
+template <int kTokens, bool kBiased>
+void run_stored_tile(const StoredTile& tile) {
+  for (uint32_t run = 0; run < tile.weights.runs; ++run) {
+    Sums<kTokens> sums;
+    MOTLEY_UNROLL
+    for (int pair = 0; pair < static_cast<int>(kRunPairs); ++pair) {
+      const auto& weights = tile.weights.weights[run][pair];
+      const __m256i w0 = load_bytes(weights[0]), w1 = load_bytes(weights[8]);
+      const int16_t* codes = tile.codes + size_t{run} * quant::kIntegerRun + 2 * static_cast<size_t>(pair);
+      MOTLEY_UNROLL
+      for (int t = 0; t < kTokens; ++t) {
+        const __m256i two = broadcast4(codes + static_cast<size_t>(t) * tile.codes_stride);
+        const __m256i p0 = _mm256_madd_epi16(w0, two), p1 = _mm256_madd_epi16(w1, two);
+        sums.of[0][t] = pair == 0 ? p0 : add_in_order32(sums.of[0][t], p0);
+        sums.of[1][t] = pair == 0 ? p1 : add_in_order32(sums.of[1][t], p1);
+      }
+    }
+    MOTLEY_UNROLL
+    for (int t = 0; t < kTokens; ++t) {
+      const size_t at = static_cast<size_t>(t) * tile.scales_stride;
+      const float xscale = tile.scales[at + run / 2];
+      MOTLEY_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        float* y = tile.y + 16 * t + 8 * half;
+        const __m256 scaled =
+            _mm256_mul_ps(_mm256_cvtepi32_ps(sums.of[half][t]), _mm256_load_ps(tile.weights.scales[run] + 8 * half));
+        __m256 sum = _mm256_fmadd_ps(scaled, _mm256_set1_ps(xscale), _mm256_loadu_ps(y));
+        if constexpr (kBiased) {
+          const __m256 scaled_sum = _mm256_set1_ps(xscale * static_cast<float>(tile.sums[2 * at + run]));
+          sum = _mm256_fmadd_ps(_mm256_load_ps(tile.weights.biases[run] + 8 * half), scaled_sum, sum);
+        }
+        _mm256_storeu_ps(y, sum);
+      }
+    }
   }
 }
 
@@ -196,7 +247,33 @@ constexpr TileFunctions tile_functions(std::integer_sequence<int, kLess...> /*co
 template <bool kBiased>
 constexpr TileFunctions kTiles = tile_functions<kBiased>(std::make_integer_sequence<int, kTileTokens>());
 
+using StoredTileFunction = void (*)(const StoredTile&);
+struct StoredTileFunctions {
+  StoredTileFunction of[kTileTokens];  // [tokens - 1]
+};
+template <bool kBiased, int... kLess>
+constexpr StoredTileFunctions stored_tile_functions(std::integer_sequence<int, kLess...> /*counts*/) {
+  return {{run_stored_tile<kLess + 1, kBiased>...}};
+}
+template <bool kBiased>
+constexpr StoredTileFunctions kStoredTiles =
+    stored_tile_functions<kBiased>(std::make_integer_sequence<int, kTileTokens>());
+
 // --- the loops
+
+void add_tile(const IntegerTile& weights, const QuantizedRows& x, uint64_t begin, float* y) {
+  const StoredTileFunctions& tiles = weights.biased ? kStoredTiles<true> : kStoredTiles<false>;
+  for (uint32_t t = 0; t < x.tokens; t += kTileTokens) {
+    const size_t group = t * x.groups + begin / kPartCols;
+    tiles.of[std::min(kTileTokens, x.tokens - t) - 1]({.weights = weights,
+                                                       .codes = x.codes + t * x.stride + begin,
+                                                       .codes_stride = x.stride,
+                                                       .scales = x.scales + group,
+                                                       .sums = x.half_sums + 2 * group,
+                                                       .scales_stride = x.groups,
+                                                       .y = y + size_t{kPanelRows} * t});
+  }
+}
 
 struct Job {
   const PanelMatrix& w;
@@ -242,6 +319,7 @@ void run_panel(const Job& job, uint64_t panel, const OutputRows& out) {
 }  // namespace
 
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, add_tile);
   if (x.tokens == 1) return matmul_stream(w, x, panels, y);
   for (uint32_t t = 0; t < x.tokens; t += kBlockTokens)
     for (uint64_t panel = panels.begin; panel < panels.end; ++panel)

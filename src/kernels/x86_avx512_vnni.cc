@@ -399,6 +399,7 @@ void scatter(const float* sums, const PanelMatrix& w, uint64_t panel, uint32_t f
 }
 
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, add_integer_tile);
   const Shape shape = shape_of(w);
   const Functions& functions = functions_of(w.format);
   const size_t parts = w.cols / kChunkCols;
@@ -421,7 +422,7 @@ void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels
 }
 
 void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y) {
-  if (w.format.kind == PanelKind::kStored) return matmul_stored(w, x, panels, y, matmul_exact);
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_exact(w, x, panels, y, matmul_exact);
   const Shape shape = shape_of(w);
   const Functions& functions = functions_of(w.format);
   alignas(64) float sums[kTileTokens * kPanelRows];

@@ -91,8 +91,9 @@ std::string describe(const Role& role) {
 
 uint64_t Weight::stored_bytes() const {
   uint64_t bytes = codes.range.size_bytes;
-  if (scales) bytes += scales->range.size_bytes;
-  if (biases) bytes += biases->range.size_bytes;
+  for (const auto* piece : {&scales, &offsets, &outer_scales, &scale_table})
+    if (*piece) bytes += (*piece)->range.size_bytes;
+  if (input_order) bytes += input_order->size() * sizeof(uint32_t);
   return bytes;
 }
 

@@ -47,19 +47,21 @@ std::string describe(const Role& role);  // "layer 3 attention K weight"
 
 // Bytes of one stored tensor (or a row-contiguous piece of one).
 struct Piece {
-  std::shared_ptr<const ByteSource> source;
-  ByteRange range;
-  std::string tensor;  // its name in the file
+  std::shared_ptr<const ByteSource> source = {};
+  ByteRange range = {};
+  std::string tensor = {};  // its name in the file
 };
 
 // One weight: N x K numbers in a storage format. Vectors (norms, biases) are 1 x K.
 struct Weight {
   uint64_t rows = 0;  // N
   uint64_t cols = 0;  // K
-  tensor::StorageFormat format;
-  Piece codes;
-  std::optional<Piece> scales;
-  std::optional<Piece> biases;  // quantisation offsets, not the layer's bias
+  tensor::StorageFormat format = {};
+  Piece codes = {};
+  std::optional<Piece> scales = {}, outer_scales = {}, scale_table = {};
+  std::optional<Piece> offsets = {};  // zero points or biases of quantisation, not the layer's bias
+  // Act-order: see quant::StoredMatrix. Empty: none. Shared by the copies of a weight.
+  std::shared_ptr<const std::vector<uint32_t>> input_order = {};
 
   uint64_t stored_bytes() const;
 };

@@ -7,13 +7,19 @@
 namespace motley::quant {
 
 struct Codec {
-  // Everything of row_bytes(); cols > 0 has been checked.
+  // Everything of row_bytes(); cols > 0 has been checked. Null where rows do not lie apart: then part_bytes is there.
   StatusOr<RowBytes> (*row_bytes)(const StorageFormat& format, uint64_t cols, std::string_view where);
   void (*decode_row)(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out);
   // Null for formats without integer codes.
   void (*decode_codes)(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out);
   // Appends one row's bytes to each part of `out`. Null for formats that motley only reads.
   void (*encode_row)(const StorageFormat& format, std::span<const float> values, EncodedMatrix& out);
+  // Null for formats that are never integers.
+  IntegerForm (*integer_form)(const StorageFormat& format, uint64_t cols) = nullptr;
+  void (*decode_integers)(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<int16_t> integers,
+                          std::span<float> scales, std::span<float> biases) = nullptr;
+  StatusOr<PartBytes> (*part_bytes)(const StorageFormat& format, uint64_t rows, uint64_t cols,
+                                    std::string_view where) = nullptr;
 };
 
 #define MOTLEY_STORAGE_FORMAT(kind, text) extern const Codec codec_##kind;

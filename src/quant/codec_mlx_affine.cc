@@ -1,4 +1,4 @@
-// MLX affine: a row of codes is one little-endian bit stream, scales and biases lie apart. w = scale * code + bias.
+// MLX affine: a row of codes is one little-endian bit stream, scales and offsets lie apart. w = scale * code + bias.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,7 @@ StatusOr<RowBytes> mlx_row_bytes(const StorageFormat& format, uint64_t cols, std
   TRY(const RowBytes all, block_row_bytes(cols, format.group_size, code_bytes + 2 * scale_bytes, where));
   const uint64_t groups = cols / format.group_size;
   return RowBytes{
-      .codes = all.codes - 2 * groups * scale_bytes, .scales = groups * scale_bytes, .biases = groups * scale_bytes};
+      .codes = all.codes - 2 * groups * scale_bytes, .scales = groups * scale_bytes, .offsets = groups * scale_bytes};
 }
 
 uint8_t code_of(const std::byte* codes, uint32_t bits, size_t k) {
@@ -47,7 +47,7 @@ void mlx_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, st
   for (size_t k = first; k < first + out.size(); ++k) {
     const uint64_t group = row * groups + k / format.group_size;
     const float scale = tensor::load_float(format.scale_dtype, matrix.scales.data(), group);
-    const float bias = tensor::load_float(format.scale_dtype, matrix.biases.data(), group);
+    const float bias = tensor::load_float(format.scale_dtype, matrix.offsets.data(), group);
     out[k - first] = scale * static_cast<float>(code_of(codes, format.bits, k)) + bias;
   }
 }
@@ -80,7 +80,7 @@ void mlx_encode_row(const StorageFormat& format, std::span<const float> values, 
         append_byte(out.codes, static_cast<uint8_t>(window));
     }
     append_float(out.scales, format.scale_dtype, fit.scale);
-    append_float(out.biases, format.scale_dtype, fit.bias);
+    append_float(out.offsets, format.scale_dtype, fit.bias);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "exec/cpu/activations.h"
 
+#include <algorithm>
+
 namespace motley::exec {
 namespace {
 
@@ -30,7 +32,8 @@ class Layout {
 
 }  // namespace
 
-StatusOr<Activations> Activations::create(uint32_t max_tokens, uint32_t cols) {
+StatusOr<Activations> Activations::create(uint32_t max_tokens, uint32_t cols,
+                                          std::span<const std::span<const uint32_t>> orders) {
   Activations result;
   result.cols_ = cols;
   const auto place = [&](Layout layout) {
@@ -50,6 +53,10 @@ StatusOr<Activations> Activations::create(uint32_t max_tokens, uint32_t cols) {
   };
   TRY(result.memory_, MemoryBlock::allocate(place(Layout(nullptr))));
   place(Layout(result.memory_.data()));
+  for (const std::span<const uint32_t> order : orders) {
+    TRY(Activations rows, create(max_tokens, cols));
+    result.ordered_.push_back({.order = order, .rows = std::make_unique<Activations>(std::move(rows))});
+  }
   return result;
 }
 
@@ -57,6 +64,24 @@ void Activations::begin(uint32_t tokens) {
   tokens_ = tokens;
   for (auto& [group, form] : quantized_) form.current = false;
   for (auto& [group, sums] : sums_) sums.current = false;
+  for (Ordered& ordered : ordered_) ordered.current = false;
+}
+
+Activations& Activations::ordered(const CpuContext& cpu, std::span<const uint32_t> order) {
+  if (order.empty()) return *this;
+  const auto found = std::find_if(ordered_.begin(), ordered_.end(),
+                                  [&](const Ordered& known) { return known.order.data() == order.data(); });
+  Ordered& ordered = *found;  // every order of the program's matrices was named
+  if (!ordered.current) {
+    ordered.rows->begin(tokens_);
+    for_tokens(cpu.pool, tokens_, [&](uint32_t token) {
+      const float* from = row(token);
+      float* to = ordered.rows->row(token);
+      for (uint32_t k = 0; k < cols_; ++k) to[k] = from[order[k]];
+    });
+    ordered.current = true;
+  }
+  return *ordered.rows;
 }
 
 kernels::FloatRows Activations::floats(const CpuContext& cpu, uint32_t sum_group) {
@@ -89,6 +114,7 @@ kernels::QuantizedRows Activations::quantized(const CpuContext& cpu, uint32_t gr
           .sums = form.sums,
           .half_sums = form.half_sums,
           .group = group,
+          .groups = groups,
           .tokens = tokens_};
 }
 

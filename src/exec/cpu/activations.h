@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -34,7 +36,9 @@ void for_tokens(ThreadPool& pool, uint32_t tokens, const Body& body) {
 
 class Activations {
  public:
-  static StatusOr<Activations> create(uint32_t max_tokens, uint32_t cols);
+  // `orders`: permutations of the columns that matrices want (act-order), by address.
+  static StatusOr<Activations> create(uint32_t max_tokens, uint32_t cols,
+                                      std::span<const std::span<const uint32_t>> orders = {});
 
   uint32_t cols() const { return cols_; }
   uint32_t tokens() const { return tokens_; }
@@ -43,6 +47,10 @@ class Activations {
 
   // New content of `tokens` rows is about to be written: what was derived from the old is stale.
   void begin(uint32_t tokens);
+
+  // These rows in another order of columns, one that was named at creation; made once for one content. Empty: as they
+  // are.
+  Activations& ordered(const CpuContext& cpu, std::span<const uint32_t> order);
 
   // The rows for matmul_exact; with sums over groups of `sum_group` inputs unless that is 0.
   kernels::FloatRows floats(const CpuContext& cpu, uint32_t sum_group);
@@ -59,6 +67,13 @@ class Activations {
     int32_t* half_sums = nullptr;
   };
 
+  // Column k holds column order[k] of the rows.
+  struct Ordered {
+    std::span<const uint32_t> order;
+    bool current = false;
+    std::unique_ptr<Activations> rows;
+  };
+
   struct Sums {
     bool current = false;
     float* values = nullptr;
@@ -70,6 +85,7 @@ class Activations {
   float* data_ = nullptr;
   std::map<uint32_t, Quantized> quantized_;
   std::map<uint32_t, Sums> sums_;
+  std::vector<Ordered> ordered_;
 };
 
 }  // namespace motley::exec

@@ -1,5 +1,7 @@
 #include "exec/cpu/cpu_device.h"
 
+#include <algorithm>
+
 #include "base/cpu.h"
 #include "exec/cpu/cpu_program.h"
 
@@ -39,7 +41,7 @@ class PieceBytes {
   std::span<const std::byte> view_;
 };
 
-// All parts of a slice, opened together and given back together.
+// All parts of a slice of a format whose rows lie apart, opened together and given back together.
 class SliceBytes {
  public:
   static StatusOr<SliceBytes> open(const WeightSlice& slice) {
@@ -47,13 +49,13 @@ class SliceBytes {
     TRY(const quant::RowBytes row, quant::row_bytes(weight.format, weight.cols, weight.codes.tensor));
     SliceBytes bytes;
     bytes.stored_ = {
-        .format = weight.format, .rows = slice.rows, .cols = weight.cols, .codes = {}, .scales = {}, .biases = {}};
+        .format = weight.format, .rows = slice.rows, .cols = weight.cols, .codes = {}, .scales = {}, .offsets = {}};
     TRY(bytes.stored_.codes, bytes.add(weight.codes, slice, row.codes));
     if (weight.scales) {
       TRY(bytes.stored_.scales, bytes.add(*weight.scales, slice, row.scales));
     }
-    if (weight.biases) {
-      TRY(bytes.stored_.biases, bytes.add(*weight.biases, slice, row.biases));
+    if (weight.offsets) {
+      TRY(bytes.stored_.offsets, bytes.add(*weight.offsets, slice, row.offsets));
     }
     return bytes;
   }
@@ -74,6 +76,16 @@ class SliceBytes {
   std::vector<PieceBytes> pieces_;
 };
 
+// Rows that are copied at once from a source that is not mapped: a panel at least, about 64 MiB.
+constexpr uint64_t kCopiedBytes = 64 << 20;
+
+uint64_t rows_at_once(const WeightSlice& slice) {
+  const Piece& codes = slice.weight->codes;
+  if (codes.source->view(codes.range)) return slice.rows;
+  const uint64_t rows = kCopiedBytes / std::max<uint64_t>(1, slice.weight->stored_bytes() / slice.weight->rows);
+  return std::max<uint64_t>(kernels::kPanelRows, rows / kernels::kPanelRows * kernels::kPanelRows);
+}
+
 }  // namespace
 
 CpuDevice::CpuDevice(const kernels::KernelTable& table, const DeviceOptions& options)
@@ -88,34 +100,84 @@ DeviceFacts CpuDevice::facts() const {
 }
 
 StatusOr<WeightHandle> CpuDevice::upload(const WeightSlice& slice) {
-  TRY(const SliceBytes bytes, SliceBytes::open(slice));
-  const quant::StoredMatrix& stored = bytes.stored();
-  if (stored.rows == 1) {
-    std::vector<float> values(stored.cols);
-    quant::decode_row(stored, 0, 0, values);
-    weight_bytes_ += values.size() * sizeof(float);
+  const model::Weight& weight = *slice.weight;
+  const bool stored = kernels::panel_format(weight.format, weight.cols).kind == kernels::PanelKind::kStored;
+  if (slice.rows == 1) {
+    TRY(std::vector<float> values, upload_vector(slice));
     weights_.emplace_back(std::move(values));
   } else {
-    TRY(const kernels::PanelMatrix matrix, upload_matrix(stored));
+    TRY(const kernels::PanelMatrix matrix, stored ? upload_stored(slice) : upload_panels(slice));
     weights_.emplace_back(matrix);
   }
-  bytes.done();
   return WeightHandle{static_cast<uint32_t>(weights_.size() - 1)};
 }
 
-StatusOr<kernels::PanelMatrix> CpuDevice::upload_matrix(const quant::StoredMatrix& stored) {
+StatusOr<std::vector<float>> CpuDevice::upload_vector(const WeightSlice& slice) {
+  TRY(const SliceBytes bytes, SliceBytes::open(slice));
+  std::vector<float> values(slice.weight->cols);
+  quant::decode_row(bytes.stored(), 0, 0, values);
+  bytes.done();
+  weight_bytes_ += values.size() * sizeof(float);
+  return values;
+}
+
+StatusOr<kernels::PanelMatrix> CpuDevice::upload_panels(const WeightSlice& slice) {
+  const model::Weight& weight = *slice.weight;
   kernels::PanelMatrix matrix{
-      .format = kernels::panel_format(stored.format), .rows = stored.rows, .cols = stored.cols, .panels = nullptr};
-  const uint64_t panel_bytes = kernels::panel_bytes(matrix.format, matrix.cols);
+      .format = kernels::panel_format(weight.format, weight.cols), .rows = slice.rows, .cols = weight.cols};
+  const uint64_t panel_bytes = kernels::panel_bytes(matrix.format, matrix.cols), step = rows_at_once(slice);
   TRY(const std::span<std::byte> memory, arena_.allocate(matrix.panel_count() * panel_bytes));
   matrix.panels = memory.data();
   weight_bytes_ += memory.size();
-  pool_.for_ranges(matrix.panel_count(), 1, ThreadPool::Share::kContiguous,
-                   [&](uint64_t begin, uint64_t end, uint32_t) {
-                     for (uint64_t panel = begin; panel < end; ++panel)
-                       kernels::pack_panel(stored, panel, memory.subspan(panel * panel_bytes, panel_bytes));
-                   });
+  for (uint64_t first = 0; first < slice.rows; first += step) {
+    const uint64_t rows = std::min(step, slice.rows - first);
+    TRY(const SliceBytes bytes,
+        SliceBytes::open({.weight = &weight, .first_row = slice.first_row + first, .rows = rows}));
+    const std::span<std::byte> out = memory.subspan(first / kernels::kPanelRows * panel_bytes);
+    pool_.for_ranges((rows + kernels::kPanelRows - 1) / kernels::kPanelRows, 1, ThreadPool::Share::kContiguous,
+                     [&](uint64_t begin, uint64_t end, uint32_t) {
+                       for (uint64_t panel = begin; panel < end; ++panel)
+                         kernels::pack_panel(bytes.stored(), panel, out.subspan(panel * panel_bytes, panel_bytes));
+                     });
+    bytes.done();
+  }
   return matrix;
+}
+
+StatusOr<std::span<const std::byte>> CpuDevice::copy_part(const std::optional<model::Piece>& piece) {
+  if (!piece) return std::span<const std::byte>();
+  TRY(const std::span<std::byte> memory, arena_.allocate(piece->range.size_bytes));
+  piece->source->will_need(piece->range);
+  TRY(piece->source->read(piece->range.offset, memory));
+  piece->source->done_with(piece->range);
+  weight_bytes_ += memory.size();
+  return memory;
+}
+
+// All of its parts as they are; only a whole matrix can be taken, since its rows need not lie apart.
+StatusOr<kernels::PanelMatrix> CpuDevice::upload_stored(const WeightSlice& slice) {
+  const model::Weight& weight = *slice.weight;
+  if (slice.rows != weight.rows)
+    return absl::UnimplementedError(
+        fmt::format("{}: rows of {} can only be taken together", weight.codes.tensor, tensor::describe(weight.format)));
+  kernels::PanelMatrix matrix{
+      .format = kernels::panel_format(weight.format, weight.cols), .rows = weight.rows, .cols = weight.cols};
+  quant::StoredMatrix& stored = matrix.stored;
+  stored = {.format = weight.format, .rows = weight.rows, .cols = weight.cols};
+  TRY(stored.codes, copy_part(weight.codes));
+  TRY(stored.scales, copy_part(weight.scales));
+  TRY(stored.offsets, copy_part(weight.offsets));
+  TRY(stored.outer_scales, copy_part(weight.outer_scales));
+  TRY(stored.scale_table, copy_part(weight.scale_table));
+  if (weight.input_order) stored.input_order = shared_order(*weight.input_order);
+  return matrix;
+}
+
+std::span<const uint32_t> CpuDevice::shared_order(const std::vector<uint32_t>& order) {
+  for (const auto& known : input_orders_)
+    if (*known == order) return *known;
+  input_orders_.push_back(std::make_unique<std::vector<uint32_t>>(order));
+  return *input_orders_.back();
 }
 
 StatusOr<std::unique_ptr<Program>> CpuDevice::compile(std::vector<Block> blocks, const ProgramOptions& options) {

@@ -30,13 +30,19 @@ class CpuDevice final : public Device {
   }
 
  private:
-  StatusOr<kernels::PanelMatrix> upload_matrix(const quant::StoredMatrix& stored);
+  StatusOr<std::vector<float>> upload_vector(const WeightSlice& slice);
+  StatusOr<kernels::PanelMatrix> upload_panels(const WeightSlice& slice);
+  StatusOr<kernels::PanelMatrix> upload_stored(const WeightSlice& slice);
+  StatusOr<std::span<const std::byte>> copy_part(const std::optional<model::Piece>& piece);
+  // The one copy of an order of inputs: matrices that share one compare by address.
+  std::span<const uint32_t> shared_order(const std::vector<uint32_t>& order);
 
   const kernels::KernelTable& table_;
   ThreadPool pool_;
   bool lock_memory_;
   Arena arena_;
   std::vector<std::variant<kernels::PanelMatrix, std::vector<float>>> weights_;
+  std::vector<std::unique_ptr<std::vector<uint32_t>>> input_orders_;
   uint64_t weight_bytes_ = 0;
 };
 

@@ -12,6 +12,7 @@ namespace {
 // What the blocks need of buffers, caches and tables.
 struct Needs {
   StepBuffers::Widths widths;
+  StepBuffers::Orders orders;
   std::vector<KvBlockShape> kv_blocks;
   std::vector<model::Rope> ropes;
   uint32_t heads_per_kv = 1;
@@ -25,6 +26,8 @@ class Survey {
   void operator()(const AttentionBlock& block) {
     const model::SoftmaxAttention& attention = block.attention;
     widen(needs_.widths.hidden, device_.matrix(block.q.weight).cols);
+    for (const Linear* linear : {&block.q, &block.k, &block.v}) note_order(needs_.orders.hidden, *linear);
+    note_order(needs_.orders.q, block.o);
     widen(needs_.widths.q, attention.heads * attention.head_dim);
     widen(needs_.widths.kv, attention.kv_heads * attention.head_dim);
     widen(needs_.heads_per_kv, attention.heads / attention.kv_heads);
@@ -34,15 +37,24 @@ class Survey {
   }
   void operator()(const FeedForwardBlock& block) {
     widen(needs_.widths.hidden, device_.matrix(block.gate.weight).cols);
+    for (const Linear* linear : {&block.gate, &block.up}) note_order(needs_.orders.hidden, *linear);
+    note_order(needs_.orders.feed_forward, block.down);
     widen(needs_.widths.feed_forward, block.feed_forward.width);
   }
   void operator()(const HeadBlock& block) {
     widen(needs_.widths.hidden, device_.matrix(block.head.weight).cols);
+    note_order(needs_.orders.hidden, block.head);
     widen(needs_.widths.vocabulary, device_.matrix(block.head.weight).rows);
   }
 
  private:
   static void widen(uint32_t& width, uint64_t wanted) { width = std::max(width, static_cast<uint32_t>(wanted)); }
+
+  void note_order(std::vector<std::span<const uint32_t>>& orders, const Linear& linear) const {
+    const std::span<const uint32_t> order = device_.matrix(linear.weight).stored.input_order;
+    const auto same = [&](std::span<const uint32_t> known) { return known.data() == order.data(); };
+    if (!order.empty() && std::none_of(orders.begin(), orders.end(), same)) orders.push_back(order);
+  }
 
   const CpuDevice& device_;
   Needs& needs_;
@@ -56,7 +68,7 @@ std::future<StatusOr<StageOutput>> ready(StatusOr<StageOutput> output) {
 
 }  // namespace
 
-StatusOr<StepBuffers> StepBuffers::create(const Widths& widths, uint32_t max_tokens) {
+StatusOr<StepBuffers> StepBuffers::create(const Widths& widths, const Orders& orders, uint32_t max_tokens) {
   StepBuffers buffers;
   const auto place = [&](float* base) {
     float* next = base;
@@ -76,9 +88,9 @@ StatusOr<StepBuffers> StepBuffers::create(const Widths& widths, uint32_t max_tok
   };
   TRY(buffers.memory, MemoryBlock::allocate(place(nullptr) * sizeof(float)));
   place(reinterpret_cast<float*>(buffers.memory.data()));
-  TRY(buffers.normed, Activations::create(max_tokens, widths.hidden));
-  TRY(buffers.attended, Activations::create(max_tokens, widths.q));
-  TRY(buffers.gated, Activations::create(max_tokens, widths.feed_forward));
+  TRY(buffers.normed, Activations::create(max_tokens, widths.hidden, orders.hidden));
+  TRY(buffers.attended, Activations::create(max_tokens, widths.q, orders.q));
+  TRY(buffers.gated, Activations::create(max_tokens, widths.feed_forward, orders.feed_forward));
   return buffers;
 }
 
@@ -87,7 +99,7 @@ StatusOr<std::unique_ptr<CpuProgram>> CpuProgram::create(CpuDevice& device, std:
   std::unique_ptr<CpuProgram> program(new CpuProgram(device, std::move(blocks), options));
   Needs needs;
   for (const Block& block : program->blocks_) std::visit(Survey(device, needs), block);
-  TRY(program->buffers_, StepBuffers::create(needs.widths, options.max_step_tokens));
+  TRY(program->buffers_, StepBuffers::create(needs.widths, needs.orders, options.max_step_tokens));
   const auto dtype = options.precision == Precision::kExact ? tensor::DType::kF32 : tensor::DType::kF16;
   TRY(program->kv_, KvCache::create(needs.kv_blocks, dtype, options.kv_capacity_tokens));
   for (const model::Rope& rope : needs.ropes)

@@ -20,7 +20,11 @@ struct StepBuffers {
   struct Widths {
     uint32_t hidden = 0, q = 0, kv = 0, feed_forward = 0, vocabulary = 0;
   };
-  static StatusOr<StepBuffers> create(const Widths& widths, uint32_t max_tokens);
+  // Orders of columns that the matrices behind normed, attended and gated want.
+  struct Orders {
+    std::vector<std::span<const uint32_t>> hidden, q, feed_forward;
+  };
+  static StatusOr<StepBuffers> create(const Widths& widths, const Orders& orders, uint32_t max_tokens);
 
   MemoryBlock memory;
   float* stream = nullptr;  // [T, H] the residual stream

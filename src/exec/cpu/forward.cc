@@ -168,15 +168,16 @@ void Forward::multiply(Activations& x, std::initializer_list<Product> products) 
   for (const Product& product : products) {
     const kernels::PanelMatrix& matrix = program_.device_.matrix(product.linear.weight);
     panels += matrix.panel_count();
-    bytes += matrix.panel_count() * kernels::panel_bytes(matrix.format, matrix.cols);
+    bytes += kernels::matrix_bytes(matrix);
   }
   for (const Product& product : products) {
     // Derived forms are made before the threads start, not by each of them.
-    const kernels::PanelFormat& format = program_.device_.matrix(product.linear.weight).format;
-    if (is_fast(format))
-      x.quantized(cpu_, format.activation_group());
+    const kernels::PanelMatrix& matrix = program_.device_.matrix(product.linear.weight);
+    Activations& rows = x.ordered(cpu_, matrix.stored.input_order);
+    if (is_fast(matrix.format))
+      rows.quantized(cpu_, matrix.format.activation_group());
     else
-      x.floats(cpu_, sum_group(format));
+      rows.floats(cpu_, sum_group(matrix.format));
   }
   const uint64_t run = bytes * tokens_ < kBytesWorthSharing
                            ? std::max(panels, uint64_t{1})
@@ -212,10 +213,11 @@ uint32_t Forward::sum_group(const kernels::PanelFormat& format) {
 void Forward::multiply_panels(Activations& x, const kernels::PanelMatrix& matrix, kernels::PanelRange panels,
                               float* y) {
   const kernels::OutputRows out{.data = y, .stride = matrix.rows};
+  Activations& rows = x.ordered(cpu_, matrix.stored.input_order);
   if (is_fast(matrix.format))
-    cpu_.table.matmul_fast(matrix, x.quantized(cpu_, matrix.format.activation_group()), panels, out);
+    cpu_.table.matmul_fast(matrix, rows.quantized(cpu_, matrix.format.activation_group()), panels, out);
   else
-    cpu_.table.matmul_exact(matrix, x.floats(cpu_, sum_group(matrix.format)), panels, out);
+    cpu_.table.matmul_exact(matrix, rows.floats(cpu_, sum_group(matrix.format)), panels, out);
 }
 
 void Forward::add_delta() {

@@ -30,19 +30,20 @@ std::optional<StorageKind> kind_of(const StoredType& type) {
   return std::nullopt;
 }
 
-bool claims(const Module& module) { return std::holds_alternative<GgmlType>(module.weight.type); }
+bool claims(const Module& module) {
+  return module.weight != nullptr && std::holds_alternative<GgmlType>(module.weight->type);
+}
 
-StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& required,
-                           const MlxQuantization& /*none*/) {
-  const auto kind = kind_of(module.weight.type);
+StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& required, const PackingClaim& /*claim*/) {
+  const auto kind = kind_of(module.weight->type);
   if (!kind)
     return reject({.site = "gguf_blocks.type",
-                   .where = where(module.weight),
+                   .where = where(*module.weight),
                    .expected = "a type of weights",
-                   .got = describe(module.weight.type)});
-  REJECT_IF(required.rows == 1, "gguf_blocks.vector", where(module.weight), "floats for a vector",
-            describe(module.weight.type));
-  return bind_one_piece(module.weight, required, {.kind = *kind});
+                   .got = describe(module.weight->type)});
+  REJECT_IF(required.rows == 1, "gguf_blocks.vector", where(*module.weight), "floats for a vector",
+            describe(module.weight->type));
+  return bind_one_piece(*module.weight, required, {.kind = *kind});
 }
 
 }  // namespace

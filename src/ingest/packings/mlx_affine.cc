@@ -1,5 +1,6 @@
-// MLX affine: NAME.weight (u32, packed along K), NAME.scales and NAME.biases (one float each for a group of K). Bits
-// and group size follow from the shapes once K is known; what config.json claims must agree. Layout: docs/formats.md.
+// MLX affine: NAME.weight (u32, packed along K), NAME.scales and NAME.biases (one float each for a group of K; the
+// metal format of transformers calls them qbiases). Bits and group size follow from the shapes once K is known; what
+// config.json claims must agree. Layout: docs/formats.md.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -18,8 +19,12 @@ bool is_float(const StoredType& type) {
 }
 
 bool claims(const Module& module) {
-  return module.find("scales") != nullptr || module.weight.type == StoredType(DType::kU32);
+  return module.weight != nullptr && (module.has("scales") || module.weight->type == StoredType(DType::kU32));
 }
+
+struct Parameters {
+  uint64_t bits = 0, group_size = 0;
+};
 
 struct Parts {
   const Tensor& codes;
@@ -29,10 +34,10 @@ struct Parts {
 
 StatusOr<Parts> find_parts(const Module& module) {
   const Tensor* scales = module.find("scales");
-  const Tensor* biases = module.find("biases");
-  const std::string place = where(module.weight);
-  REJECT_IF(module.weight.type != StoredType(DType::kU32), "mlx.weight_dtype", place, "u32 beside scales",
-            describe(module.weight.type));
+  const Tensor* biases = module.has("qbiases") ? module.find("qbiases") : module.find("biases");
+  const std::string place = where(*module.weight);
+  REJECT_IF(module.weight->type != StoredType(DType::kU32), "mlx.weight_dtype", place, "u32 beside scales",
+            describe(module.weight->type));
   if (scales == nullptr)
     return reject({.site = "mlx.scales_missing",
                    .where = place,
@@ -47,12 +52,12 @@ StatusOr<Parts> find_parts(const Module& module) {
                    .got = "none"});
   REJECT_IF(biases->type != scales->type, "mlx.biases_dtype", where(*biases), describe(scales->type),
             describe(biases->type));
-  return Parts{module.weight, *scales, *biases};
+  return Parts{*module.weight, *scales, *biases};
 }
 
 // Bits and group size that make the shapes those of rows x cols numbers.
-StatusOr<AffineParameters> from_shapes(const Parts& parts, const model::RequiredWeight& required) {
-  AffineParameters found;
+StatusOr<Parameters> from_shapes(const Parts& parts, const model::RequiredWeight& required) {
+  Parameters found;
   const auto& codes = parts.codes.shape;
   REJECT_IF(codes.size() != 2 || codes[0] != required.rows, "mlx.rows", where(parts.codes),
             fmt::format("shape [{}, K*bits/32]", required.rows), shape_text(codes));
@@ -73,48 +78,32 @@ StatusOr<AffineParameters> from_shapes(const Parts& parts, const model::Required
   return found;
 }
 
-Status compare(const Module& module, const AffineParameters& found, const MlxQuantization& quantization) {
-  REJECT_IF(quantization.says_plain(module.name), "mlx.claimed_plain", where(module.weight),
-            "floats, as the configuration says", "packed numbers");
-  const auto claimed = quantization.parameters(module.name);
-  if (!claimed) return absl::OkStatus();
-  REJECT_IF(claimed->mode != "affine", "mlx.mode", where(module.weight), "mode affine",
-            fmt::format("\"{}\"", claimed->mode));
-  REJECT_IF(claimed->bits != found.bits, "mlx.bits_claimed", where(module.weight),
-            fmt::format("{} bits, as the configuration says", claimed->bits),
-            fmt::format("{} by its shape", found.bits));
-  REJECT_IF(claimed->group_size != found.group_size, "mlx.group_claimed", where(module.weight),
-            fmt::format("groups of {}, as the configuration says", claimed->group_size),
-            fmt::format("{} by the shape of its scales", found.group_size));
-  return absl::OkStatus();
-}
-
 Status check_bytes(const Tensor& tensor, uint64_t row_bytes, uint64_t rows) {
   REJECT_IF(checked_multiply(row_bytes, rows) != tensor.range.size_bytes, "mlx.bytes", where(tensor),
             fmt::format("{} rows of {} bytes", rows, row_bytes), tensor.range.size_bytes);
   return absl::OkStatus();
 }
 
-StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& required,
-                           const MlxQuantization& quantization) {
+StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& required, const PackingClaim& claim) {
   TRY(const Parts parts, find_parts(module));
-  TRY(const AffineParameters found, from_shapes(parts, required));
-  TRY(compare(module, found, quantization));
+  TRY(const Parameters found, from_shapes(parts, required));
+  REJECT_IF(!claim.layout.empty() && claim.layout != "affine", "mlx.mode", where(*module.weight), "mode affine",
+            fmt::format("\"{}\"", claim.layout));
   const tensor::StorageFormat format{
       .kind = tensor::StorageKind::kMlxAffine,
       .bits = static_cast<uint8_t>(found.bits),
-      .group_size = static_cast<uint16_t>(std::min<uint64_t>(found.group_size, UINT16_MAX)),
+      .group_size = static_cast<uint32_t>(std::min<uint64_t>(found.group_size, UINT32_MAX)),
       .scale_dtype = std::get<DType>(parts.scales.type)};
   TRY(const auto row, quant::row_bytes(format, required.cols, where(parts.codes)));
   TRY(check_bytes(parts.codes, row.codes, required.rows));
   TRY(check_bytes(parts.scales, row.scales, required.rows));
-  TRY(check_bytes(parts.biases, row.biases, required.rows));
+  TRY(check_bytes(parts.biases, row.offsets, required.rows));
   model::Weight weight{.rows = required.rows,
                        .cols = required.cols,
                        .format = format,
                        .codes = piece_of(parts.codes),
                        .scales = piece_of(parts.scales),
-                       .biases = piece_of(parts.biases)};
+                       .offsets = piece_of(parts.biases)};
   return BoundWeight{std::move(weight), {&parts.codes, &parts.scales, &parts.biases}};
 }
 

@@ -22,11 +22,15 @@ std::optional<StorageKind> kind_of(const StoredType& type) {
   }
 }
 
-bool claims(const Module& module) { return kind_of(module.weight.type).has_value(); }
+bool claims(const Module& module) { return module.weight != nullptr && kind_of(module.weight->type).has_value(); }
 
-StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& required,
-                           const MlxQuantization& /*none*/) {
-  return bind_one_piece(module.weight, required, {.kind = kind_of(module.weight.type).value_or(StorageKind::kF32)});
+StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& required, const PackingClaim& /*claim*/) {
+  TRY(BoundWeight bound,
+      bind_one_piece(*module.weight, required, {.kind = kind_of(module.weight->type).value_or(StorageKind::kF32)}));
+  // transformers gives one to matrices that its blocks do not divide, and leaves the matrix as it is.
+  if (const Tensor* scale = module.find("weight_scale_inv"))
+    bound.ignored.emplace_back(scale, "the weight is in floats and needs none");
+  return bound;
 }
 
 }  // namespace

@@ -63,8 +63,9 @@ std::vector<BrokenInput> keys() {
           Json(Json::Array{"full_attention", "linear_attention"})),
       key("sliding layers without a window", "llama.window_missing", "layer_types",
           Json(Json::Array{"full_attention", "sliding_attention"})),
-      key("quantised by someone else", "foreign.method", "quantization_config",
-          Json(Json::Object{{"quant_method", "gptq"}})),
+      key("quantised by someone else", "methods.unknown", "quantization_config",
+          Json(Json::Object{{"quant_method", "exl3"}})),
+      key("RoPE of a kind beside its parameters", "rope.outer_kind", "rope_type", "yarn"),
       key("a quantisation that is a number", "mlx.config_object", "quantization", 4),
       config("an override that is a string of one module", "mlx.config_override",
              [](Json& tree) {

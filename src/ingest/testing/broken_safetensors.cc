@@ -76,9 +76,9 @@ std::vector<BrokenInput> fields() {
             [](const std::string& text) { return text + "x"; }),
       bent("one tensor under two names", "load.same_name",
            [](SafetensorsDraft& draft) { draft.add("language_model.model.norm.weight", "F16", {32}, 64); }),
-      bent("tensors as GPTQ has them", "foreign.tensor",
+      bent("tensors as EXL2 has them", "foreign.tensor",
            [](SafetensorsDraft& draft) {
-             draft.add("model.layers.0.self_attn.q_proj.qweight", "I32", {4, 32}, 512);
+             draft.add("model.layers.0.self_attn.q_proj.q_weight", "I32", {4, 32}, 512);
            }),
   };
 }
@@ -190,8 +190,6 @@ std::vector<BrokenInput> broken_mlx_float() {
           }),
       config(kMxfp4, "a mode that disagrees with the shapes", "mlx_float.mode_claimed",
              [](Json& json) { json.set("mode", "nvfp4"); }),
-      config(kMxfp4, "packed floats, but said to be plain", "mlx_float.claimed_plain",
-             [](Json& json) { json.set("model.layers.1.mlp.up_proj", false); }),
   };
 }
 
@@ -224,17 +222,26 @@ std::vector<BrokenInput> broken_mlx() {
           [=](auto& draft) {
             instead(draft, q + ".biases", "F16", {256, 2}, 256 * 2 * 2);
           }),
-      config(kAffine, "bits that disagree with the shapes", "mlx.bits_claimed",
+      config(kAffine, "bits that disagree with the shapes", "packing.bits_claimed",
              [](Json& json) { json.set("bits", 8); }),
-      config(kAffine, "a group size that disagrees with the shapes", "mlx.group_claimed",
+      config(kAffine, "a group size that disagrees with the shapes", "packing.group_claimed",
              [](Json& json) { json.set("group_size", 32); }),
       config(kAffine, "mode mxfp4", "mlx.mode", [](Json& json) { json.set("mode", "mxfp4"); }),
       config(kAffine, "a mode that is a number", "mlx.config_mode", [](Json& json) { json.set("mode", 4); }),
       config(kAffine, "bits of -4", "mlx.config_number", [](Json& json) { json.set("bits", -4); }),
-      config(kAffine, "packed, but said to be plain", "mlx.claimed_plain",
+      config(kAffine, "packed, but said to be plain", "packing.claimed_plain",
              [](Json& json) { json.set("model.layers.1.mlp.up_proj", false); }),
-      config(kAffine, "plain, but said to be packed", "mlx.claimed_packed",
-             [](Json& json) { json.set("model.norm", true); }),
+      {"plain, but said to be packed",
+       "packing.claimed_packed",
+       [] {
+         Files files = read_model(kGood);
+         files["config.json"] =
+             replaced(files["config.json"], R"("architectures")",
+                      R"("quantization": {"bits": 4, "model.layers.0.mlp.up_proj": true}, "architectures")");
+         return files;
+       },
+       "",
+       {}},
   };
 }
 
