@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "app/partial_file.h"
 #include "base/status.h"
 
 namespace motley::app {
@@ -20,9 +20,6 @@ class NpyWriter {
   };
   // Writes beside `path` until finish().
   static StatusOr<std::unique_ptr<NpyWriter>> create(const std::string& path, Shape shape);
-  ~NpyWriter();
-  NpyWriter(const NpyWriter&) = delete;
-  NpyWriter& operator=(const NpyWriter&) = delete;
 
   // The next values in row-major order.
   Status append(std::span<const float> values);
@@ -30,14 +27,11 @@ class NpyWriter {
   Status finish();
 
  private:
-  NpyWriter(std::string path, Shape shape, std::FILE* file);
-  Status write(const void* data, size_t size_bytes);
-  Status failure(const char* what) const;
+  NpyWriter(std::string path, Shape shape, std::unique_ptr<PartialFile> file);
 
   std::string path_;
-  std::string partial_path_;
   uint64_t missing_values_;
-  std::FILE* file_;
+  std::unique_ptr<PartialFile> file_;
 };
 
 }  // namespace motley::app

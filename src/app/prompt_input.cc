@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "app/exit_status.h"
+#include "base/byte_source.h"
 #include "base/terminal.h"
 
 namespace motley::app {
@@ -38,6 +39,13 @@ StatusOr<std::string> read_standard_input() {
   if (std::ferror(stdin) != 0)
     return absl::DataLossError(fmt::format("standard input: cannot read: {}", std::strerror(errno)));
   return text;
+}
+
+StatusOr<std::string> read_text(const std::string& path) {
+  if (path == "-") return read_standard_input();
+  TRY(const auto source, open_file(path));
+  TRY(const auto bytes, read_range(*source, {0, source->size_bytes()}, kMaxPromptBytes));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 StatusOr<std::optional<std::string>> read_prompt(const std::optional<std::string>& argument) {

@@ -1,4 +1,4 @@
-// Where a prompt comes from: the command line, standard input, or both.
+// Where a prompt or another text comes from: the command line, standard input, a file.
 #pragma once
 
 #include <optional>
@@ -15,5 +15,8 @@ StatusOr<std::optional<std::string>> read_prompt(const std::optional<std::string
 
 // All of standard input, to the byte.
 StatusOr<std::string> read_standard_input();
+
+// All of a file, or of standard input when `path` is "-".
+StatusOr<std::string> read_text(const std::string& path);
 
 }  // namespace motley::app

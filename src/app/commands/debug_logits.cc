@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <numeric>
 
 #include "app/commands.h"
 #include "app/exit_status.h"
+#include "app/logits_stream.h"
 #include "app/model_options.h"
 #include "app/npy_writer.h"
 #include "app/output.h"
@@ -22,41 +24,22 @@ struct LogitsOptions {
   std::optional<std::string> out;
 };
 
-// What becomes of the logits of one step's positions; they are gone afterwards, so that a long text needs no more
-// memory than a short one.
-using Receive = std::function<Status(std::span<const float> rows)>;
-
 Status check(const LogitsOptions& options) {
   if (options.chunk_tokens == 0) return usage_error("--chunk: expected at least 1, got 0");
   if (options.top == 0) return usage_error("--top: expected at least 1, got 0");
   return absl::OkStatus();
 }
 
-Status check_ids(const LogitsOptions& options, uint32_t vocabulary) {
-  for (const int32_t id : options.ids)
-    REJECT_IF(id < 0 || static_cast<uint32_t>(id) >= vocabulary, "app.ids", "--ids",
-              fmt::format("ids of {} tokens", vocabulary), id);
-  return absl::OkStatus();
-}
-
 // Runs the ids in chunks; `receive` sees the wanted rows in order.
-Status compute(exec::Runner& runner, const LogitsOptions& options, const Receive& receive) {
-  const auto total = static_cast<uint32_t>(options.ids.size());
-  TRY(const exec::SequenceId sequence, runner.create(total));
-  for (uint32_t begin = 0; begin < total; begin += options.chunk_tokens) {
-    const uint32_t end = std::min(total, begin + options.chunk_tokens);
-    exec::Row row;
-    row.sequence = sequence;
-    row.position = begin;
-    row.ids.assign(options.ids.begin() + begin, options.ids.begin() + end);
-    row.kind = exec::OutputKind::kLogits;
-    row.outputs = options.all ? exec::Outputs::kAll : end == total ? exec::Outputs::kLast : exec::Outputs::kNone;
-    exec::Batch batch;
-    batch.rows.push_back(std::move(row));
-    TRY(const exec::Results results, runner.step(std::move(batch)).get());
-    TRY(receive(results.rows.at(0).logits));
+Status compute(exec::Runner& runner, const LogitsOptions& options,
+               const std::function<Status(std::span<const float> rows)>& receive) {
+  LogitsStream stream(runner, options.ids, options.chunk_tokens,
+                      options.all ? LogitsStream::Positions::kAll : LogitsStream::Positions::kLast);
+  while (!stream.done()) {
+    TRY(const std::vector<float> rows, stream.next());
+    TRY(receive(rows));
   }
-  return runner.drop(sequence);
+  return absl::OkStatus();
 }
 
 Json top_json(std::span<const float> logits, uint32_t count) {
@@ -90,7 +73,7 @@ Status logits(const LogitsOptions& options) {
   TRY(check(options));
   TRY(exec::LocalOptions local, local_options(options.compute));
   TRY(const auto model, load_model(options.model));
-  TRY(check_ids(options, model->spec.vocabulary));
+  TRY(check_ids(options.ids, model->spec.vocabulary, "--ids"));
   local.context_tokens = static_cast<uint32_t>(options.ids.size());
   local.max_step_tokens = options.chunk_tokens;
   TRY(const auto runner, exec::make_local_runner(model, local));

@@ -5,26 +5,16 @@
 #include "app/model_options.h"
 #include "app/output.h"
 #include "app/prompt_input.h"
-#include "base/byte_source.h"
 #include "text/chat_template.h"
 
 namespace motley::app {
 namespace {
-
-constexpr uint64_t kMaxMessagesBytes = uint64_t{64} << 20;
 
 struct PromptOptions {
   ModelOptions model;
   std::string messages_file;
   bool no_generation_prompt = false;
 };
-
-StatusOr<std::string> read_text(const std::string& path) {
-  if (path == "-") return read_standard_input();
-  TRY(const auto source, open_file(path));
-  TRY(const auto bytes, read_range(*source, {0, source->size_bytes()}, kMaxMessagesBytes));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
 
 // A list of messages, or an object with "messages" and perhaps "tools" and "documents"; its other members become
 // variables.
