@@ -142,6 +142,7 @@ template void Arguments::value(const std::string&, uint32_t&, const std::string&
 template void Arguments::value(const std::string&, std::optional<uint32_t>&, const std::string&);
 template void Arguments::value(const std::string&, std::optional<uint64_t>&, const std::string&);
 template void Arguments::value(const std::string&, std::optional<double>&, const std::string&);
+template void Arguments::value(const std::string&, std::vector<int32_t>&, const std::string&);
 template void Arguments::required(const std::string&, std::string&, const std::string&);
 template void Arguments::required(const std::string&, std::vector<int32_t>&, const std::string&);
 

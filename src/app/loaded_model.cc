@@ -12,12 +12,6 @@
 namespace motley::app {
 namespace {
 
-StatusOr<text::Tokenizer> load_tokenizer(const model::Model& model) {
-  TRY(text::Tokenizer tokenizer, text::Tokenizer::load(model.text));
-  TRY(tokenizer.check_rows(model.spec.vocabulary));
-  return tokenizer;
-}
-
 std::string context_reason(const LoadedModel& loaded, std::optional<uint32_t> wanted) {
   const uint32_t own = loaded.model->spec.context_tokens;
   if (wanted) return fmt::format("set by you; the model's own is {}", own);
@@ -41,6 +35,12 @@ std::vector<int32_t> LoadedModel::end_ids() const {
   return ids;
 }
 
+StatusOr<text::Tokenizer> load_tokenizer(const model::Model& model) {
+  TRY(text::Tokenizer tokenizer, text::Tokenizer::load(model.text));
+  TRY(tokenizer.check_rows(model.spec.vocabulary));
+  return tokenizer;
+}
+
 StatusOr<std::unique_ptr<LoadedModel>> load_for_running(const ModelOptions& options, const ComputeOptions& compute,
                                                         std::optional<uint32_t> context_tokens) {
   TRY(exec::LocalOptions local, local_options(compute));
@@ -62,8 +62,7 @@ std::vector<std::string> describe(const LoadedModel& loaded, std::optional<uint3
   const exec::Facts facts = loaded.runner->facts();
   std::vector<std::string> lines = {
       fmt::format("model: {} ({}, {})", from.path, from.container, from.architecture),
-      fmt::format("device: {}, {} arithmetic, {:.1f} MB of weights", facts.device,
-                  facts.precision == exec::Precision::kExact ? "exact" : "fast",
+      fmt::format("device: {}, {} arithmetic, {:.1f} MB of weights", facts.device, precision_name(facts.precision),
                   static_cast<double>(facts.weight_bytes) / 1e6),
       fmt::format("context: {} tokens ({}), {} bytes of KV cache a token", loaded.runner->limits().context_tokens,
                   context_reason(loaded, wanted_context_tokens), facts.kv_bytes_per_token),

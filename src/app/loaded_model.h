@@ -21,6 +21,9 @@ struct LoadedModel {
   std::vector<int32_t> end_ids() const;
 };
 
+// A tokenizer whose ids the network has rows for. NotFound when the checkpoint has none.
+StatusOr<text::Tokenizer> load_tokenizer(const model::Model& model);
+
 // Shows on a terminal that it is at work. `context_tokens`: nullopt for the model's own, as far as memory allows.
 StatusOr<std::unique_ptr<LoadedModel>> load_for_running(const ModelOptions& options, const ComputeOptions& compute,
                                                         std::optional<uint32_t> context_tokens);

@@ -1,6 +1,7 @@
 #include "app/status_line.h"
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include "base/terminal.h"
@@ -15,12 +16,32 @@ using namespace std::chrono_literals;
 constexpr auto kQuiet = 300ms;
 constexpr auto kRefresh = 200ms;
 
+constexpr uint64_t kBarColumns = 16;
+
+// "0:06", "12:34", "1:02:03".
+std::string clock_time(uint64_t seconds) {
+  const uint64_t minutes = seconds / 60, hours = minutes / 60;
+  if (hours == 0) return fmt::format("{}:{:02}", minutes, seconds % 60);
+  return fmt::format("{}:{:02}:{:02}", hours, minutes % 60, seconds % 60);
+}
+
 }  // namespace
 
 void show_status(const std::string& text) {
   if (!is_terminal(StandardStream::kError)) return;
   fmt::print(stderr, "\r\x1b[K{}", text);
   std::fflush(stderr);
+}
+
+std::string progress_bar(const Progress& progress) {
+  const uint64_t filled = progress.total == 0 ? kBarColumns : kBarColumns * progress.done / progress.total;
+  std::string line;
+  for (uint64_t column = 0; column < kBarColumns; ++column) line += column < filled ? "█" : "░";
+  line += fmt::format(" {}/{} tokens", progress.done, progress.total);
+  if (progress.done == 0 || progress.elapsed_s <= 0) return line;
+  const double tokens_per_s = static_cast<double>(progress.done) / progress.elapsed_s;
+  const double left_s = static_cast<double>(progress.total - progress.done) / tokens_per_s;
+  return line + fmt::format(", {:.1f} tokens/s, {} left", tokens_per_s, clock_time(std::llround(left_s)));
 }
 
 Activity::Activity(std::string text) : text_(std::move(text)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -28,5 +29,13 @@ class Activity {
 
 // Replaces the line; empty text takes it away.
 void show_status(const std::string& text);
+
+struct Progress {
+  uint64_t done = 0, total = 0;  // tokens
+  double elapsed_s = 0;
+};
+// "████░░░░░░░░░░░░ 128/512 tokens, 64.0 tokens/s, 0:06 left", at most 64 columns wide for a million tokens. Rate and
+// time appear once something is done.
+std::string progress_bar(const Progress& progress);
 
 }  // namespace motley::app

@@ -1,30 +1,15 @@
 """The other commands: inspect, bench, debug, completion; and what every command says when it is called wrongly."""
 
-import ast
 import json
 import os
 import pathlib
-import struct
 import subprocess
 import tempfile
 import unittest
 
-from motley import CHAT, MODELS, ONE, ROOT, STORIES, run, run_json, run_ok
+from motley import CHAT, MODELS, ONE, ROOT, STORIES, read_npy, run, run_json, run_ok
 
 REFERENCE = ROOT / "tests/data/reference"
-
-
-def read_npy(path):
-    """Shape and float32 values of a .npy file, read by numpy's description of the format and not by numpy."""
-    data = pathlib.Path(path).read_bytes()
-    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
-    length, = struct.unpack("<H", data[8:10])
-    assert (10 + length) % 64 == 0 and data[9 + length:10 + length] == b"\n"
-    header = ast.literal_eval(data[10:10 + length].decode())
-    assert header["descr"] == "<f4" and header["fortran_order"] is False, header
-    rows, columns = header["shape"]
-    values = struct.unpack(f"<{rows * columns}f", data[10 + length:])
-    return [values[row * columns:(row + 1) * columns] for row in range(rows)]
 
 
 class Usage(unittest.TestCase):
@@ -71,10 +56,11 @@ class Usage(unittest.TestCase):
 
     def test_help_and_version(self):
         self.assertRegex(run_ok("--version"), r"^motley \d+\.\d+\.\d+\n$")
-        for words in ([], ["run"], ["inspect"], ["bench"], ["debug"], ["debug", "tokens"], ["debug", "prompt"],
-                      ["debug", "logits"], ["completion"]):
+        for words in ([], ["run"], ["inspect"], ["bench"], ["compare"], ["debug"], ["debug", "tokens"],
+                      ["debug", "prompt"], ["debug", "logits"], ["completion"]):
             self.assertIn("--help", run_ok(*words, "--help"), words)
-        for words in (["run"], ["inspect"], ["bench"], ["debug", "tokens"], ["debug", "prompt"], ["debug", "logits"]):
+        for words in (["run"], ["inspect"], ["bench"], ["compare"], ["debug", "tokens"], ["debug", "prompt"],
+                      ["debug", "logits"]):
             self.assertIn("Examples:", run_ok(*words, "--help"), words)
         for option in ("--chat-template FILE", "--override KEY=VALUE", "--min-p", "--mlock", "--system"):
             self.assertIn(option, run_ok("run", "--help"))
@@ -208,12 +194,13 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("motley", "debug", "log"), ["logits"])
         self.assertEqual(self.complete("motley", "run", "--temp"), ["--temperature"])
         self.assertEqual(self.complete("motley", "run", "--precision", ""), ["exact", "fast"])
+        self.assertEqual(self.complete("motley", "compare", "--precision-b", ""), ["exact", "fast"])
         self.assertEqual(self.complete("motley", "debug", "logits", "--ch"), ["--chat-template", "--chunk"])
 
     def test_zsh_and_fish_know_every_command(self):
         for shell in ("zsh", "fish"):
             script = run_ok("completion", shell)
-            for word in ("inspect", "bench", "logits", "min-p"):
+            for word in ("inspect", "bench", "compare", "logits", "min-p"):
                 self.assertIn(word, script, shell)
 
 

@@ -1,8 +1,10 @@
 """What the tests of the command line share: where the program is, and how to run it."""
 
+import ast
 import json
 import os
 import pathlib
+import struct
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -36,3 +38,16 @@ def run_json(*words, **more):
     output = run_ok(*words, "--json", **more)
     assert output.endswith("\n") and output.count("\n") == 1, output
     return json.loads(output)
+
+
+def read_npy(path):
+    """Shape and float32 values of a .npy file, read by numpy's description of the format and not by numpy."""
+    data = pathlib.Path(path).read_bytes()
+    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
+    length, = struct.unpack("<H", data[8:10])
+    assert (10 + length) % 64 == 0 and data[9 + length:10 + length] == b"\n"
+    header = ast.literal_eval(data[10:10 + length].decode())
+    assert header["descr"] == "<f4" and header["fortran_order"] is False, header
+    rows, columns = header["shape"]
+    values = struct.unpack(f"<{rows * columns}f", data[10 + length:])
+    return [values[row * columns:(row + 1) * columns] for row in range(rows)]

@@ -115,7 +115,7 @@ struct Report {
 Json to_json(const Report& report, const BenchOptions& options) {
   return Json::Object{{"model", options.model.path},
                       {"device", report.facts.device},
-                      {"precision", report.facts.precision == exec::Precision::kExact ? "exact" : "fast"},
+                      {"precision", precision_name(report.facts.precision)},
                       {"prompt_tokens", options.prompt_tokens},
                       {"decode_tokens", options.decode_tokens},
                       {"repetitions", options.repetitions},
