@@ -16,10 +16,10 @@
 namespace motley::arch {
 
 // Whose names for keys and tensors a checkpoint uses.
-enum class Dialect : uint8_t { kHuggingFace, kGguf, kLlama2c };
+enum class Dialect : uint8_t { kHuggingFace, kGguf, kLlama2c, kMeta };
 
-// What a container says about its network. `tree` is config.json, the flat GGUF keys, or llama2.c's header by field
-// name.
+// What a container says about its network. `tree` is config.json, the flat GGUF keys, llama2.c's header by field name,
+// or params.json (with config.json under that key, where it lies beside).
 struct Metadata {
   Dialect dialect = Dialect::kHuggingFace;
   Json tree;

@@ -37,7 +37,7 @@ TEST(Architectures, UnknownOnesAreNamed) {
 
 TEST(Architectures, EveryRoleHasANameOfItsOwnInEveryDialect) {
   for (const Architecture& row : architectures())
-    for (const Dialect dialect : {Dialect::kHuggingFace, Dialect::kGguf, Dialect::kLlama2c}) {
+    for (const Dialect dialect : {Dialect::kHuggingFace, Dialect::kGguf, Dialect::kLlama2c, Dialect::kMeta}) {
       std::vector<std::string> names;
       for (int part = 0; part <= static_cast<int>(model::Part::kDown); ++part)
         for (const uint32_t layer : {1u, 12u}) {

@@ -17,27 +17,30 @@ using model::Part;
 // (canonical_name).
 struct NameRow {
   Part part;
-  std::string_view hugging_face, gguf, llama2c;
+  std::string_view hugging_face, gguf, llama2c, meta;
 };
 constexpr std::array kNames = {
-    NameRow{Part::kEmbedding, "embed_tokens", "token_embd", "tok_emb"},
-    NameRow{Part::kFinalNorm, "norm", "output_norm", "rms_final"},
-    NameRow{Part::kHead, "lm_head", "output", "wcls"},
-    NameRow{Part::kMixerNorm, "layers.{}.input_layernorm", "blk.{}.attn_norm", "rms_att.{}"},
-    NameRow{Part::kQ, "layers.{}.self_attn.q_proj", "blk.{}.attn_q", "wq.{}"},
-    NameRow{Part::kK, "layers.{}.self_attn.k_proj", "blk.{}.attn_k", "wk.{}"},
-    NameRow{Part::kV, "layers.{}.self_attn.v_proj", "blk.{}.attn_v", "wv.{}"},
-    NameRow{Part::kO, "layers.{}.self_attn.o_proj", "blk.{}.attn_output", "wo.{}"},
-    NameRow{Part::kFeedForwardNorm, "layers.{}.post_attention_layernorm", "blk.{}.ffn_norm", "rms_ffn.{}"},
-    NameRow{Part::kGate, "layers.{}.mlp.gate_proj", "blk.{}.ffn_gate", "w1.{}"},
-    NameRow{Part::kUp, "layers.{}.mlp.up_proj", "blk.{}.ffn_up", "w3.{}"},
-    NameRow{Part::kDown, "layers.{}.mlp.down_proj", "blk.{}.ffn_down", "w2.{}"},
+    NameRow{Part::kEmbedding, "embed_tokens", "token_embd", "tok_emb", "tok_embeddings"},
+    NameRow{Part::kFinalNorm, "norm", "output_norm", "rms_final", "norm"},
+    NameRow{Part::kHead, "lm_head", "output", "wcls", "output"},
+    NameRow{Part::kMixerNorm, "layers.{}.input_layernorm", "blk.{}.attn_norm", "rms_att.{}",
+            "layers.{}.attention_norm"},
+    NameRow{Part::kQ, "layers.{}.self_attn.q_proj", "blk.{}.attn_q", "wq.{}", "layers.{}.attention.wq"},
+    NameRow{Part::kK, "layers.{}.self_attn.k_proj", "blk.{}.attn_k", "wk.{}", "layers.{}.attention.wk"},
+    NameRow{Part::kV, "layers.{}.self_attn.v_proj", "blk.{}.attn_v", "wv.{}", "layers.{}.attention.wv"},
+    NameRow{Part::kO, "layers.{}.self_attn.o_proj", "blk.{}.attn_output", "wo.{}", "layers.{}.attention.wo"},
+    NameRow{Part::kFeedForwardNorm, "layers.{}.post_attention_layernorm", "blk.{}.ffn_norm", "rms_ffn.{}",
+            "layers.{}.ffn_norm"},
+    NameRow{Part::kGate, "layers.{}.mlp.gate_proj", "blk.{}.ffn_gate", "w1.{}", "layers.{}.feed_forward.w1"},
+    NameRow{Part::kUp, "layers.{}.mlp.up_proj", "blk.{}.ffn_up", "w3.{}", "layers.{}.feed_forward.w3"},
+    NameRow{Part::kDown, "layers.{}.mlp.down_proj", "blk.{}.ffn_down", "w2.{}", "layers.{}.feed_forward.w2"},
 };
 
 // Top-level groups are those that mlx-lm and mlx-vlm leave out when they run the text network alone.
 constexpr std::array kIgnored = {
     IgnoreRule{"*.rotary_emb.inv_freq", "computed from rope_theta"},
     IgnoreRule{"freq_cis_*", "computed from rope_theta"},
+    IgnoreRule{"rope.freqs", "computed from rope_theta"},
     IgnoreRule{"vision_tower.*", "image input is not used"},
     IgnoreRule{"vision_model.*", "image input is not used"},
     IgnoreRule{"visual.*", "image input is not used"},
@@ -55,7 +58,7 @@ constexpr std::array kIgnoredWhenTied = {IgnoreRule{"lm_head.*", "the head is ti
 constexpr std::array<std::string_view, 2> kModelTypes = {"llama", "mistral"};
 
 bool matches(const Metadata& metadata) {
-  if (metadata.dialect == Dialect::kLlama2c) return true;
+  if (metadata.dialect == Dialect::kLlama2c || metadata.dialect == Dialect::kMeta) return true;
   const bool gguf = metadata.dialect == Dialect::kGguf;
   const Json& tree = gguf ? metadata.tree : llama_family::text_tree(metadata.tree);
   const Json* name = tree.find_value(gguf ? "general.architecture" : "model_type");
@@ -94,18 +97,32 @@ StatusOr<Description> describe(const Metadata& metadata, const Catalogue& tensor
       return llama_family::describe_hugging_face(metadata, tensors);
     case Dialect::kGguf:
       return llama_family::describe_gguf(metadata, tensors);
+    case Dialect::kMeta:
+      return llama_family::describe_meta(metadata, tensors);
     case Dialect::kLlama2c:
       break;
   }
   return describe_llama2c(metadata, tensors);
 }
 
+std::string_view name_in(const NameRow& row, Dialect dialect) {
+  switch (dialect) {
+    case Dialect::kHuggingFace:
+      return row.hugging_face;
+    case Dialect::kGguf:
+      return row.gguf;
+    case Dialect::kMeta:
+      return row.meta;
+    case Dialect::kLlama2c:
+      break;
+  }
+  return row.llama2c;
+}
+
 std::string module_name(Dialect dialect, const model::Role& role) {
   const auto row = std::find_if(kNames.begin(), kNames.end(), [&](const NameRow& r) { return r.part == role.part; });
   if (row == kNames.end()) return "";
-  const std::string_view pattern = dialect == Dialect::kHuggingFace ? row->hugging_face
-                                   : dialect == Dialect::kGguf      ? row->gguf
-                                                                    : row->llama2c;
+  const std::string_view pattern = name_in(*row, dialect);
   const size_t hole = pattern.find("{}");
   if (hole == std::string_view::npos) return std::string(pattern);
   return fmt::format("{}{}{}", pattern.substr(0, hole), role.layer, pattern.substr(hole + 2));

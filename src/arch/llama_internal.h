@@ -23,6 +23,7 @@ model::Spec make_spec(const Shape& shape, const model::Rope& rope);
 
 StatusOr<Description> describe_hugging_face(const Metadata& metadata, const Catalogue& tensors);
 StatusOr<Description> describe_gguf(const Metadata& metadata, const Catalogue& tensors);
+StatusOr<Description> describe_meta(const Metadata& metadata, const Catalogue& tensors);
 
 // The configuration of the text network: config.json itself, or its text_config where a wrapper (image input) holds it.
 const Json& text_tree(const Json& config);

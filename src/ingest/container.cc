@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 
 #include "absl/strings/str_join.h"
 #include "ingest/layout.h"
@@ -22,9 +23,8 @@ struct ForeignMagic {
   std::string_view name;
 };
 constexpr std::array kForeign = {
-    ForeignMagic{"24ka", "llama2.c v1 or v2"},
-    ForeignMagic{"PK\x03\x04", "a torch archive"},
-    ForeignMagic{"\x80\x02\x8a\x0a", "a torch pickle"},
+    ForeignMagic{"PK\x03\x04", "a zip archive without the name of one that holds weights"},
+    ForeignMagic{"\x80\x02", "a pickle without the name of one that holds weights"},
     ForeignMagic{"GPT-OSS v1.0", "OpenAI's Metal format"},
     ForeignMagic{"lmgg", "GGML (before GGUF)"},
     ForeignMagic{"tjgg", "GGJT (before GGUF)"},
@@ -89,8 +89,10 @@ StatusOr<Container> open_one(const FileSet& files, const std::string& name) {
   return best.kind->open({.files = &files, .named = true, .names = {name}});
 }
 
+using Claims = std::vector<std::pair<const ContainerKind*, std::vector<std::string>>>;
+
 // Files of a folder by the kind that claims them; kinds without a sure claim only when no kind has one.
-StatusOr<std::vector<std::pair<const ContainerKind*, std::vector<std::string>>>> claims_in(const FileSet& files) {
+StatusOr<Claims> claims_in(const FileSet& files) {
   std::map<const ContainerKind*, std::vector<std::string>> names;
   std::map<const ContainerKind*, Claim> surest;
   Claim best = Claim::kNo;
@@ -105,7 +107,7 @@ StatusOr<std::vector<std::pair<const ContainerKind*, std::vector<std::string>>>>
     surest[claimed.kind] = std::max(surest[claimed.kind], claimed.claim);
     best = std::max(best, claimed.claim);
   }
-  std::vector<std::pair<const ContainerKind*, std::vector<std::string>>> result;
+  Claims result;
   for (auto& [kind, files_of_kind] : names)
     if (surest[kind] == best) result.emplace_back(kind, std::move(files_of_kind));
   return result;
@@ -124,9 +126,23 @@ std::span<const ContainerKind> container_kinds() {
 
 namespace {
 
+// Takes out the kinds that yield to another one here, with a note for their files.
+void yield(Claims& claims, std::vector<std::string>& notes) {
+  std::set<std::string_view> there;
+  for (const auto& [kind, names] : claims) there.insert(kind->name);
+  std::erase_if(claims, [&](const auto& claim) {
+    const std::string_view preferred = claim.first->yields_to;
+    if (preferred.empty() || !there.contains(preferred)) return false;
+    notes.push_back(fmt::format("left aside: {} ({} is preferred)", absl::StrJoin(claim.second, ", "), preferred));
+    return true;
+  });
+}
+
 StatusOr<Container> open_any(const FileSet& files, const std::string& focus) {
   if (!focus.empty()) return open_one(files, focus);
-  TRY(const auto claims, claims_in(files));
+  TRY(Claims claims, claims_in(files));
+  std::vector<std::string> notes;
+  yield(claims, notes);
   REJECT_IF(claims.size() > 1, "container.ambiguous", files.name(), "one checkpoint (name its file to choose)",
             absl::StrJoin(claims, " and ", [](std::string* out, const auto& claim) {
               out->append(fmt::format("{} ({})", absl::StrJoin(claim.second, ", "), claim.first->name));
@@ -136,7 +152,10 @@ StatusOr<Container> open_any(const FileSet& files, const std::string& focus) {
                    .where = files.name(),
                    .expected = fmt::format("a folder with a checkpoint ({})", kind_names()),
                    .got = describe_folder(files)});
-  return claims.front().first->open({.files = &files, .named = false, .names = claims.front().second});
+  TRY(Container container,
+      claims.front().first->open({.files = &files, .named = false, .names = claims.front().second}));
+  container.notes.insert(container.notes.begin(), notes.begin(), notes.end());
+  return container;
 }
 
 }  // namespace

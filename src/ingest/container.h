@@ -29,15 +29,17 @@ struct Tensor {
   ByteRange range;
 };
 
+// What a file says beside its tensors, by dotted path: "model.layers.0.mlp.up_proj.nbits" is 4.
+using Attributes = std::map<std::string, Json, std::less<>>;
+
 struct Container {
   std::string kind;  // "GGUF v3"
   std::vector<std::string> files;
   std::vector<Tensor> tensors;  // names are unique
+  Attributes attributes;        // of pickles; empty for other kinds
   arch::Metadata metadata;
   model::TextAssets text;
   model::GenerationDefaults generation;
-  // Plain values that lie among the tensors, by dotted path: pickles hold them (HQQ).
-  std::map<std::string, Json, std::less<>> attributes;
   std::vector<std::string> notes;
 };
 
@@ -56,6 +58,8 @@ struct ContainerKind {
   std::string_view name;
   Claim (*claim)(const ByteSource& source);
   StatusOr<Container> (*open)(const Found& found);
+  // Another kind's name: where it has files in the same folder, they hold the same weights and are preferred.
+  std::string_view yields_to = "";
 };
 
 std::span<const ContainerKind> container_kinds();

@@ -7,6 +7,7 @@
 namespace motley::ingest {
 namespace {
 
+constexpr uint64_t kConfigBudgetBytes = 4 << 20;       // largest published config.json (hundreds of overrides): 200 KB
 constexpr uint64_t kTokenizerBudgetBytes = 128 << 20;  // largest published (Gemma 3): 33 MB
 constexpr uint64_t kSmallBudgetBytes = 8 << 20;        // tokenizer_config.json with its added tokens: 1 MB
 
@@ -177,6 +178,15 @@ class TextReader {
 
 Status read_hugging_face_text(const FileSet& files, Container& container) {
   return TextReader(files, container).read();
+}
+
+Status read_hugging_face_files(const FileSet& files, Container& container) {
+  const std::string config_name = fmt::format("{}/config.json", files.name());
+  TRY(auto config, read_json_if_present(files, "config.json", kConfigBudgetBytes));
+  REJECT_IF(!config, "hf_text.config_missing", config_name, "the configuration of the network", "no such file");
+  container.metadata = {
+      .dialect = arch::Dialect::kHuggingFace, .tree = std::move(config).value_or(Json()), .file = config_name};
+  return read_hugging_face_text(files, container);
 }
 
 }  // namespace motley::ingest

@@ -12,4 +12,8 @@ namespace motley::ingest {
 // from `files`, and the end tokens that `container.metadata` names, into `container`. What is absent stays empty.
 Status read_hugging_face_text(const FileSet& files, Container& container);
 
+// config.json as the metadata of `container`, and what read_hugging_face_text() brings. Rejects
+// ("hf_text.config_missing") a folder without config.json.
+Status read_hugging_face_files(const FileSet& files, Container& container);
+
 }  // namespace motley::ingest

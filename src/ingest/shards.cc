@@ -5,12 +5,10 @@
 
 #include "absl/strings/str_join.h"
 #include "ingest/part_name.h"
-#include "ingest/safetensors_file.h"
 
 namespace motley::ingest {
 namespace {
 
-constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr uint64_t kIndexBudgetBytes = 32 << 20;  // largest published (DeepSeek V3, 91 thousand tensors): 9 MB
 
 // Mistral publishes its own layout of the same weights under this name beside the shards.
@@ -23,8 +21,7 @@ bool is_plain_name(const std::string& name) {
   return !name.empty() && name.find('/') == std::string::npos && name.find('\\') == std::string::npos && name != "..";
 }
 
-StatusOr<std::set<std::string>> names_in_index(const FileSet& files, const Json& index) {
-  const std::string where = fmt::format("{}/{}", files.name(), kIndex);
+StatusOr<std::set<std::string>> names_in_index(const std::string& where, const Json& index) {
   const Json* map = index.find("weight_map");
   const Json::Object* object = map == nullptr ? nullptr : map->as_object();
   REJECT_IF(object == nullptr, "shards.weight_map", where, "an object weight_map", "none");
@@ -40,11 +37,11 @@ StatusOr<std::set<std::string>> names_in_index(const FileSet& files, const Json&
 }
 
 // Every part that the names themselves promise must be there.
-Status check_complete(const std::string& folder, const std::vector<std::string>& names) {
+Status check_complete(const std::string& folder, const std::vector<std::string>& names, std::string_view extension) {
   for (const std::string& name : names) {
-    const auto part = PartName::parse(name, kSafetensorsExtension);
+    const auto part = PartName::parse(name, extension);
     for (uint32_t number = 1; part && number <= part->count; ++number) {
-      const std::string sibling = PartName{part->prefix, number, part->count}.text(kSafetensorsExtension);
+      const std::string sibling = PartName{part->prefix, number, part->count}.text(extension);
       REJECT_IF(std::find(names.begin(), names.end(), sibling) == names.end(), "shards.missing", folder,
                 fmt::format("all {} parts that {} belongs to", part->count, name), fmt::format("no {}", sibling));
     }
@@ -60,18 +57,19 @@ std::vector<std::string> weights_among(const std::vector<std::string>& names, st
   return chosen;
 }
 
-StatusOr<std::vector<std::string>> without_index(const Found& found, std::vector<std::string>& notes) {
+StatusOr<std::vector<std::string>> without_index(const Found& found, std::string_view extension,
+                                                 std::vector<std::string>& notes) {
   std::vector<std::string> names = weights_among(found.names, notes);
-  TRY(check_complete(found.files->name(), names));
+  TRY(check_complete(found.files->name(), names, extension));
   return names;
 }
 
 // A file that the person named: alone, or as one shard of its set.
-StatusOr<std::vector<std::string>> named_file(const Found& found) {
-  const auto part = PartName::parse(found.names.front(), kSafetensorsExtension);
+StatusOr<std::vector<std::string>> named_file(const Found& found, std::string_view extension) {
+  const auto part = PartName::parse(found.names.front(), extension);
   std::vector<std::string> names;
   for (uint32_t number = 1; part && number <= part->count; ++number) {
-    const std::string name = PartName{part->prefix, number, part->count}.text(kSafetensorsExtension);
+    const std::string name = PartName{part->prefix, number, part->count}.text(extension);
     const auto source = found.files->open(name);
     REJECT_IF(absl::IsNotFound(source.status()), "shards.sibling_missing", found.files->name(),
               fmt::format("all {} parts of a checkpoint in shards", part->count), fmt::format("no {}", name));
@@ -83,11 +81,13 @@ StatusOr<std::vector<std::string>> named_file(const Found& found) {
 
 }  // namespace
 
-StatusOr<std::vector<std::string>> choose_shards(const Found& found, std::vector<std::string>& notes) {
-  if (found.named) return named_file(found);
-  TRY(const auto index, read_json_if_present(*found.files, kIndex, kIndexBudgetBytes));
-  if (!index) return without_index(found, notes);
-  TRY(const std::set<std::string> indexed, names_in_index(*found.files, *index));
+StatusOr<std::vector<std::string>> choose_shards(const Found& found, const ShardNames& kind,
+                                                 std::vector<std::string>& notes) {
+  if (found.named) return named_file(found, kind.extension);
+  TRY(const auto index, read_json_if_present(*found.files, kind.index, kIndexBudgetBytes));
+  if (!index) return without_index(found, kind.extension, notes);
+  TRY(const std::set<std::string> indexed,
+      names_in_index(fmt::format("{}/{}", found.files->name(), kind.index), *index));
   std::vector<std::string> absent;
   for (const std::string& name : indexed)
     if (!found.files->open(name).ok()) absent.push_back(name);
@@ -97,8 +97,8 @@ StatusOr<std::vector<std::string>> choose_shards(const Found& found, std::vector
     return std::vector<std::string>(indexed.begin(), indexed.end());
   }
   notes.push_back(fmt::format("{} is stale: it names {} that {} absent; the files that are there were taken instead",
-                              kIndex, absl::StrJoin(absent, ", "), absent.size() == 1 ? "is" : "are"));
-  return without_index(found, notes);
+                              kind.index, absl::StrJoin(absent, ", "), absent.size() == 1 ? "is" : "are"));
+  return without_index(found, kind.extension, notes);
 }
 
 }  // namespace motley::ingest

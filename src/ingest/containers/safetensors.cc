@@ -1,21 +1,16 @@
 // safetensors: one file, or the shards of a folder with or without an index, with Hugging Face's JSON files beside
 // them.
-#include <algorithm>
-#include <cstring>
-#include <set>
+#include <span>
 
-#include "base/bounded_reader.h"
-#include "base/checked.h"
 #include "ingest/container.h"
 #include "ingest/hugging_face_text.h"
-#include "ingest/layout.h"
 #include "ingest/safetensors_file.h"
 #include "ingest/shards.h"
 
 namespace motley::ingest::containers {
 namespace {
 
-constexpr uint64_t kConfigBudgetBytes = 4 << 20;  // largest published config.json (hundreds of overrides): 200 KB
+constexpr ShardNames kNames = {.extension = kSafetensorsExtension, .index = "model.safetensors.index.json"};
 
 Claim claim(const ByteSource& source) {
   struct {
@@ -31,18 +26,13 @@ Claim claim(const ByteSource& source) {
 StatusOr<Container> open(const Found& found) {
   Container container;
   container.kind = "safetensors";
-  TRY(const std::vector<std::string> shards, choose_shards(found, container.notes));
+  TRY(const std::vector<std::string> shards, choose_shards(found, kNames, container.notes));
   for (const std::string& name : shards) {
     TRY(auto source, found.files->open(name));
     container.files.push_back(source->name());
     TRY(read_safetensors(source, container.tensors));
   }
-  const std::string config_name = fmt::format("{}/config.json", found.files->name());
-  TRY(auto config, read_json_if_present(*found.files, "config.json", kConfigBudgetBytes));
-  REJECT_IF(!config, "safetensors.config_missing", config_name, "the configuration of the network", "no such file");
-  container.metadata = {
-      .dialect = arch::Dialect::kHuggingFace, .tree = std::move(config).value_or(Json()), .file = config_name};
-  TRY(read_hugging_face_text(*found.files, container));
+  TRY(read_hugging_face_files(*found.files, container));
   return container;
 }
 

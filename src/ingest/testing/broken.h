@@ -28,6 +28,13 @@ std::vector<BrokenInput> broken_mlx_float();
 std::vector<BrokenInput> broken_configurations();
 std::vector<BrokenInput> broken_llama2c();
 std::vector<BrokenInput> broken_text();
+std::vector<BrokenInput> broken_zip();
+std::vector<BrokenInput> broken_pickle();
+std::vector<BrokenInput> broken_torch();
+std::vector<BrokenInput> broken_torch_legacy();
+std::vector<BrokenInput> broken_npz();
+std::vector<BrokenInput> broken_meta();
+std::vector<BrokenInput> broken_llama2c_header();
 
 // All of them.
 std::vector<BrokenInput> broken_inputs();

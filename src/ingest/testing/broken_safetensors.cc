@@ -113,7 +113,7 @@ std::vector<BrokenInput> broken_shards() {
       shards("an index that leads elsewhere", "shards.index_name", "",
              [=](Files& files) { index(files) = R"({"weight_map":{"a":"../../etc/passwd"}})"; }),
       shards("an index that is a list", "files.object", "", [=](Files& files) { index(files) = "[]"; }),
-      shards("no configuration", "safetensors.config_missing", "", [](Files& files) { files.erase("config.json"); }),
+      shards("no configuration", "hf_text.config_missing", "", [](Files& files) { files.erase("config.json"); }),
       shards("another checkpoint in the folder", "container.ambiguous", "",
              [](Files& files) { files["model.gguf"] = GgufDraft::good().text(); }),
       {"a folder without a checkpoint",
@@ -126,7 +126,7 @@ std::vector<BrokenInput> broken_shards() {
       {"a file of no known kind",
        "container.unknown",
        [] {
-         return Files{{"model.bin", "PK\x03\x04 and more"}};
+         return Files{{"model.bin", "GPT-OSS v1.0 and more"}};
        },
        "model.bin",
        {}},

@@ -1,0 +1,10 @@
+// A NumPy archive beside a fixed configuration.
+#include <cstddef>
+#include <cstdint>
+
+#include "ingest/fuzz/with_config.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  motley::ingest::fuzz::load_with_config("weights.npz", {data, size});
+  return 0;
+}
