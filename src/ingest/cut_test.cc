@@ -32,6 +32,19 @@ TEST(Cut, GgufWithAVocabulary) {
 TEST(Cut, Safetensors) { expect_errors_at_every_cut(read_model("tiny/untied-hf"), "model.safetensors"); }
 TEST(Cut, Configuration) { expect_errors_at_every_cut(read_model("tiny/untied-hf"), "config.json"); }
 TEST(Cut, TokenizerJson) { expect_errors_at_every_cut(read_model("tiny/untied-hf"), "tokenizer.json"); }
+Files in_torch(const std::string& text) {
+  Files files = read_model("tiny/untied-hf");
+  files.erase("model.safetensors");
+  files["pytorch_model.bin"] = text;
+  return files;
+}
+
+TEST(Cut, Torch) { expect_errors_at_every_cut(in_torch(TorchDraft::of("tiny/untied-hf").text()), "pytorch_model.bin"); }
+TEST(Cut, TorchBeforeArchives) {
+  expect_errors_at_every_cut(in_torch(TorchDraft::of("tiny/untied-hf").legacy_text()), "pytorch_model.bin");
+}
+TEST(Cut, MetaRank) { expect_errors_at_every_cut(MetaDraft::good(2).files(), "consolidated.01.pth"); }
+TEST(Cut, Llama2cVersion1) { expect_errors_at_every_cut({{"model.bin", llama2c_text(1, 0)}}, "model.bin"); }
 TEST(Cut, Index) { expect_errors_at_every_cut(read_model("tiny/sharded-hf"), "model.safetensors.index.json"); }
 TEST(Cut, Llama2c) { expect_errors_at_every_cut(read_model("tiny/rope-one-kv-llama2c"), "model.bin"); }
 TEST(Cut, Llama2cVocabulary) { expect_errors_at_every_cut(read_model("stories260K"), "tok512.bin"); }

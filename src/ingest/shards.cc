@@ -11,9 +11,6 @@ namespace {
 
 constexpr uint64_t kIndexBudgetBytes = 32 << 20;  // largest published (DeepSeek V3, 91 thousand tensors): 9 MB
 
-// Mistral publishes its own layout of the same weights under this name beside the shards.
-bool is_consolidated(const std::string& name) { return name.starts_with("consolidated"); }
-
 // Adapters lie beside the weights they belong to; they are no part of them.
 bool is_adapter(const std::string& name) { return name.starts_with("adapter"); }
 
@@ -80,6 +77,8 @@ StatusOr<std::vector<std::string>> named_file(const Found& found, std::string_vi
 }
 
 }  // namespace
+
+bool is_consolidated(std::string_view name) { return name.starts_with("consolidated"); }
 
 StatusOr<std::vector<std::string>> choose_shards(const Found& found, const ShardNames& kind,
                                                  std::vector<std::string>& notes) {

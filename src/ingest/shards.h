@@ -16,6 +16,9 @@ struct ShardNames {
   std::string_view index;
 };
 
+// Mistral publishes its own layout of the same weights under this name, often beside Hugging Face's.
+bool is_consolidated(std::string_view name);
+
 // File names in order. Uses the index when every file it names is there; an index that names absent files is stale, and
 // the files that are there are taken instead (whether they are complete shows when every weight is looked for). Adds a
 // note for what was left aside. A shard that was named alone brings its siblings; missing ones are refused by name.

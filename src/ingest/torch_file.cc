@@ -144,7 +144,12 @@ Status read_legacy(const std::shared_ptr<const ByteSource>& source, std::vector<
   return flatten_state(state, storages, source, tensors, attributes);
 }
 
-bool begins_like_legacy(const ByteSource& source) { return beginning(source, kLegacyMagic.size()) == kLegacyMagic; }
+// Whatever protocol the second byte names.
+bool begins_like_legacy(const ByteSource& source) {
+  const std::string text = beginning(source, kLegacyMagic.size());
+  return text.size() == kLegacyMagic.size() && text[0] == kLegacyMagic[0] &&
+         std::string_view(text).substr(2) == kLegacyMagic.substr(2);
+}
 
 }  // namespace
 

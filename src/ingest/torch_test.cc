@@ -114,6 +114,27 @@ TEST(Torch, FunctionsAreRefusedByNameAndNeverCalled) {
   EXPECT_TRUE(with(pickle_global("os", "system")).ok()) << "a name that nobody calls is a text";
 }
 
+// Sizes and offsets beyond 4 GB stand elsewhere; here the same small ones do.
+TEST(Torch, Zip64) {
+  ZipDraft draft = TorchDraft::small().zip();
+  ZipDraftEntry& data = draft.entry("model/data/0");
+  data.size_bytes = data.packed_bytes = 0xffffffff;
+  data.extra = raw(uint16_t{1}) + raw(uint16_t{16}) + raw(uint64_t{24}) + raw(uint64_t{24});
+  const std::string plain = draft.text();
+  uint32_t directory_bytes = 0, directory_offset = 0;
+  plain.copy(reinterpret_cast<char*>(&directory_bytes), 4, plain.size() - 10);
+  plain.copy(reinterpret_cast<char*>(&directory_offset), 4, plain.size() - 6);
+  draft.before_end = raw(uint32_t{0x06064b50}) + raw(uint64_t{44}) + std::string(12, '\0') + raw(uint64_t{3}) +
+                     raw(uint64_t{3}) + raw(uint64_t{directory_bytes}) + raw(uint64_t{directory_offset}) +
+                     raw(uint32_t{0x07064b50}) + raw(uint32_t{0}) + raw(uint64_t{directory_offset} + directory_bytes) +
+                     raw(uint32_t{1});
+  draft.count = 0xffff;
+  draft.directory_offset = draft.directory_bytes = 0xffffffff;
+  const auto want = read(TorchDraft::small().text()), got = read(draft.text());
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->tensors[0].range, want->tensors[0].range);
+}
+
 TEST(Torch, ListsThatHoldThemselvesEnd) {
   TorchDraft draft = TorchDraft::small();
   draft.others = {{"ring", std::string("]q\x09h\x09"
@@ -188,6 +209,23 @@ TEST(Meta, RopeScalingIsThatOfTheCodeUnlessAConfigurationSaysOtherwise) {
   ASSERT_TRUE(beside.ok()) << beside.status();
   EXPECT_EQ(scaling(*beside).factor, 32);
   EXPECT_EQ(beside->spec.context_tokens, 64u);
+}
+
+// Mistral's own files: one rank of Meta's names in safetensors.
+TEST(Meta, NamesMayLieInSafetensors) {
+  MetaDraft meta = MetaDraft::good(1);
+  SafetensorsDraft draft;
+  for (const TorchDraftTensor& tensor : meta.ranks[0].tensors)
+    draft.add(tensor.name, "F32", {tensor.shape.begin(), tensor.shape.end()},
+              4 * static_cast<uint64_t>(tensor.elements));
+  meta.params.set("hidden_dim", 48);
+  meta.params.set("head_dim", 16);
+  meta.params.set("sliding_window", 32);
+  const auto model = load_files({{"consolidated.safetensors", draft.text()}, {"params.json", meta.params.dump()}});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto& attention = std::get<model::SoftmaxAttention>(model->spec.layers[0].mixer);
+  EXPECT_EQ(attention.rope->pairs, model::RopePairs::kInterleaved);
+  EXPECT_EQ(attention.window, 32u);
 }
 
 std::vector<std::byte> counted(uint8_t first, size_t count) {

@@ -1,9 +1,10 @@
 // safetensors: one file, or the shards of a folder with or without an index, with Hugging Face's JSON files beside
-// them.
+// them; or Mistral's own layout, with Meta's names and params.json.
 #include <span>
 
 #include "ingest/container.h"
 #include "ingest/hugging_face_text.h"
+#include "ingest/meta_params.h"
 #include "ingest/safetensors_file.h"
 #include "ingest/shards.h"
 
@@ -32,7 +33,11 @@ StatusOr<Container> open(const Found& found) {
     container.files.push_back(source->name());
     TRY(read_safetensors(source, container.tensors));
   }
-  TRY(read_hugging_face_files(*found.files, container));
+  if (is_consolidated(shards.front()) && found.files->open(kParamsName).ok()) {
+    TRY(read_meta_files(*found.files, container));
+  } else {
+    TRY(read_hugging_face_files(*found.files, container));
+  }
   return container;
 }
 
