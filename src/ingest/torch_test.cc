@@ -182,6 +182,17 @@ TEST(Meta, RanksBecomeOneNetwork) {
   EXPECT_EQ(two->provenance.container, "Meta, 2 ranks");
 }
 
+// Three slices of a name in all, but not one in each rank.
+TEST(Meta, ANameTwiceInARankIsNotASliceOfAnother) {
+  MetaDraft draft = MetaDraft::good(1);
+  draft.ranks.resize(3, draft.ranks.front());
+  draft.ranks[1].tensors.push_back(draft.ranks[1].tensors.back());
+  draft.ranks[1].tensors.back().key = "of its own";
+  draft.ranks[2].tensors.pop_back();
+  draft.params.set("n_kv_heads", 3);
+  EXPECT_EQ(rejection_site(load_files(draft.files()).status()), "container.tensor_twice");
+}
+
 TEST(Meta, AnEmbeddingMayBeCutByItsVocabulary) {
   MetaDraft draft = MetaDraft::good(2);
   for (TorchDraft& rank : draft.ranks) {

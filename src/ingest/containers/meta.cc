@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "ingest/container.h"
+#include "ingest/layout.h"
 #include "ingest/meta_params.h"
 #include "ingest/meta_ranks.h"
 #include "ingest/torch_file.h"
@@ -54,6 +55,7 @@ StatusOr<Container> open(const Found& found) {
     container.files.push_back(source->name());
     Attributes unused;  // a rank holds nothing but tensors
     TRY(read_torch(source, ranks.emplace_back(), unused));
+    TRY(check_tensors(ranks.back()));  // a name twice in one rank would stand for another rank's slice
   }
   TRY(container.tensors, join_ranks(std::move(ranks), number_of(metadata.tree, "dim")));
   return container;
