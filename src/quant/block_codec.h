@@ -8,25 +8,77 @@
 
 namespace motley::quant {
 
-// kBytes bytes hold kCols numbers, which kDecode writes. The arithmetic of every kDecode follows gguf-py's, operation
-// by operation, so that results are the same bits.
-template <uint64_t kCols, uint64_t kBytes, void (*kDecode)(const std::byte* block, float* out)>
+// What a block decodes to: w = scale * integer, or scale * integer + bias, with a scale (and a bias) for each run of 16
+// inputs. Weights have the block's inputs, scales and biases its runs.
+struct BlockIntegers {
+  int16_t* weights;
+  float* scales;
+  float* biases;
+
+  void set_runs(size_t first_input, size_t inputs, float scale, float bias = 0) const {
+    for (size_t run = first_input / kIntegerRun; run < (first_input + inputs) / kIntegerRun; ++run) {
+      scales[run] = scale;
+      biases[run] = bias;
+    }
+  }
+};
+
+// kBytes bytes hold kCols numbers, which kDecode writes. Scales are computed as gguf-py does it, operation by
+// operation, so that the numbers are the same bits.
+template <uint64_t kCols, uint64_t kBytes, IntegerForm kForm,
+          void (*kDecode)(const std::byte* block, const BlockIntegers& out)>
 struct BlockCodec {
+  static constexpr uint64_t kRuns = kCols / kIntegerRun;
+
+  struct Numbers {
+    int16_t weights[kCols];
+    float scales[kRuns], biases[kRuns];
+
+    void decode(const std::byte* block) { kDecode(block, {.weights = weights, .scales = scales, .biases = biases}); }
+    float at(uint64_t i) const {
+      const float product = scales[i / kIntegerRun] * static_cast<float>(weights[i]);
+      return kForm == IntegerForm::kBiased ? product + biases[i / kIntegerRun] : product;
+    }
+  };
+  // Calls use(numbers, first of them, how many, place of the first in the output): a reader may want half a block.
+  template <typename Use>
+  static void for_blocks(const StoredMatrix& matrix, uint64_t row, uint64_t first, uint64_t inputs, const Use& use) {
+    const std::byte* block = row_start(matrix.codes, row, matrix.cols / kCols * kBytes) + first / kCols * kBytes;
+    Numbers numbers;
+    for (uint64_t skipped = first % kCols, done = 0; done < inputs; block += kBytes, skipped = 0) {
+      const uint64_t count = std::min<uint64_t>(kCols - skipped, inputs - done);
+      numbers.decode(block);
+      use(numbers, skipped, count, done);
+      done += count;
+    }
+  }
+
   static StatusOr<RowBytes> row_bytes(const StorageFormat& /*format*/, uint64_t cols, std::string_view where) {
     return block_row_bytes(cols, kCols, kBytes, where);
   }
   static void decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out) {
-    const std::byte* block = row_start(matrix.codes, row, matrix.cols / kCols * kBytes) + first / kCols * kBytes;
-    // A reader may want half a block: a tile of 128 inputs of blocks of 256.
-    float numbers[kCols];
-    for (uint64_t skipped = first % kCols, done = 0; done < out.size(); block += kBytes, skipped = 0) {
-      const uint64_t count = std::min<uint64_t>(kCols - skipped, out.size() - done);
-      kDecode(block, numbers);
-      std::copy_n(numbers + skipped, count, out.data() + done);
-      done += count;
-    }
+    for_blocks(matrix, row, first, out.size(),
+               [&](const Numbers& numbers, uint64_t skipped, uint64_t count, uint64_t done) {
+                 for (uint64_t i = 0; i < count; ++i) out[done + i] = numbers.at(skipped + i);
+               });
   }
-  static constexpr Codec kReadOnly = {row_bytes, decode_row, nullptr, nullptr};
+  static IntegerForm integer_form(const StorageFormat& /*format*/, uint64_t /*cols*/) { return kForm; }
+  static void decode_integers(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<int16_t> integers,
+                              std::span<float> scales, std::span<float> biases) {
+    for_blocks(
+        matrix, row, first, integers.size(),
+        [&](const Numbers& numbers, uint64_t skipped, uint64_t count, uint64_t done) {
+          std::copy_n(numbers.weights + skipped, count, integers.data() + done);
+          std::copy_n(numbers.scales + skipped / kIntegerRun, count / kIntegerRun, scales.data() + done / kIntegerRun);
+          std::copy_n(numbers.biases + skipped / kIntegerRun, count / kIntegerRun, biases.data() + done / kIntegerRun);
+        });
+  }
+  static constexpr Codec kReadOnly = {.row_bytes = row_bytes,
+                                      .decode_row = decode_row,
+                                      .decode_codes = nullptr,
+                                      .encode_row = nullptr,
+                                      .integer_form = integer_form,
+                                      .decode_integers = decode_integers};
 };
 
 inline uint32_t byte_at(const std::byte* at, size_t index) { return std::to_integer<uint32_t>(at[index]); }

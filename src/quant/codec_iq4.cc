@@ -7,27 +7,29 @@ namespace {
 
 constexpr int8_t kValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
-void table_run(const std::byte* nibbles, float scale, float* out) {
+// Inputs [first, first + 32).
+void table_run(const std::byte* nibbles, float scale, size_t first, const BlockIntegers& out) {
   for (size_t j = 0; j < 16; ++j) {
-    out[j] = scale * static_cast<float>(kValues[low_nibble(nibbles, j)]);
-    out[j + 16] = scale * static_cast<float>(kValues[high_nibble(nibbles, j)]);
+    out.weights[first + j] = kValues[low_nibble(nibbles, j)];
+    out.weights[first + j + 16] = kValues[high_nibble(nibbles, j)];
   }
+  out.set_runs(first, 32, scale);
 }
 
-void iq4_nl(const std::byte* block, float* out) { table_run(block + 2, load_f16(block), out); }
+void iq4_nl(const std::byte* block, const BlockIntegers& out) { table_run(block + 2, load_f16(block), 0, out); }
 
-void iq4_xs(const std::byte* block, float* out) {
+void iq4_xs(const std::byte* block, const BlockIntegers& out) {
   const float d = load_f16(block);
   for (size_t run = 0; run < 8; ++run) {
     const uint32_t low = nibble_of(block + 4, run);
     const uint32_t high = load_u16(block + 2) >> (2 * run) & 3;
-    table_run(block + 8 + 16 * run, d * static_cast<float>(static_cast<int>(low | high << 4) - 32), out + 32 * run);
+    table_run(block + 8 + 16 * run, d * static_cast<float>(static_cast<int>(low | high << 4) - 32), 32 * run, out);
   }
 }
 
 }  // namespace
 
-const Codec codec_kIQ4_NL = BlockCodec<32, 18, iq4_nl>::kReadOnly;
-const Codec codec_kIQ4_XS = BlockCodec<256, 136, iq4_xs>::kReadOnly;
+const Codec codec_kIQ4_NL = BlockCodec<32, 18, IntegerForm::kScaled, iq4_nl>::kReadOnly;
+const Codec codec_kIQ4_XS = BlockCodec<256, 136, IntegerForm::kScaled, iq4_xs>::kReadOnly;
 
 }  // namespace motley::quant

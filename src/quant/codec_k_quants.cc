@@ -6,13 +6,12 @@ namespace motley::quant {
 namespace {
 
 // {scale and minimum nibbles [16], 64 bytes, f16 d, f16 dmin}: groups of 16. w = d * scale * code - dmin * minimum.
-void q2_k(const std::byte* block, float* out) {
+void q2_k(const std::byte* block, const BlockIntegers& out) {
   const float d = load_f16(block + 80), dmin = load_f16(block + 82);
-  for (size_t i = 0; i < 256; ++i) {
-    const float scale = d * static_cast<float>(low_nibble(block, i / 16));
-    const float minimum = dmin * static_cast<float>(high_nibble(block, i / 16));
-    out[i] = scale * static_cast<float>(bit_pair(block + 16, i)) - minimum;
-  }
+  for (size_t i = 0; i < 256; ++i) out.weights[i] = static_cast<int16_t>(bit_pair(block + 16, i));
+  for (size_t group = 0; group < 16; ++group)
+    out.set_runs(16 * group, 16, d * static_cast<float>(low_nibble(block, group)),
+                 -(dmin * static_cast<float>(high_nibble(block, group))));
 }
 
 // The 6-bit scale of group k of 16: four low bits in the first 8 bytes, two high ones in the other 4.
@@ -23,13 +22,14 @@ int q3_k_scale(const std::byte* scales, size_t k) {
 }
 
 // {high bits [32], 64 bytes, scales [12], f16 d}: groups of 16. w = d * scale * (code - 4); a high bit adds 4.
-void q3_k(const std::byte* block, float* out) {
+void q3_k(const std::byte* block, const BlockIntegers& out) {
   const float d = load_f16(block + 108);
   for (size_t i = 0; i < 256; ++i) {
     const bool high = (byte_at(block, i % 32) >> (i / 32) & 1) != 0;
-    const int code = static_cast<int>(bit_pair(block + 32, i)) - (high ? 0 : 4);
-    out[i] = d * static_cast<float>(q3_k_scale(block + 96, i / 16)) * static_cast<float>(code);
+    out.weights[i] = static_cast<int16_t>(static_cast<int>(bit_pair(block + 32, i)) - (high ? 0 : 4));
   }
+  for (size_t group = 0; group < 16; ++group)
+    out.set_runs(16 * group, 16, d * static_cast<float>(q3_k_scale(block + 96, group)));
 }
 
 struct ScaleAndMinimum {
@@ -50,21 +50,21 @@ uint32_t group_nibble(const std::byte* nibbles, size_t i) {
 
 // {f16 d, f16 dmin, scales and minimums [12], …}: groups of 32. w = d * scale * code - dmin * minimum.
 template <typename CodeOf>
-void with_pairs(const std::byte* block, float* out, CodeOf code_of) {
+void with_pairs(const std::byte* block, const BlockIntegers& out, CodeOf code_of) {
   const float d = load_f16(block), dmin = load_f16(block + 2);
-  for (size_t i = 0; i < 256; ++i) {
-    const ScaleAndMinimum pair = pair_of(block + 4, i / 32);
-    const float scale = d * static_cast<float>(pair.scale), minimum = dmin * static_cast<float>(pair.minimum);
-    out[i] = scale * static_cast<float>(code_of(i)) - minimum;
+  for (size_t i = 0; i < 256; ++i) out.weights[i] = static_cast<int16_t>(code_of(i));
+  for (size_t group = 0; group < 8; ++group) {
+    const ScaleAndMinimum pair = pair_of(block + 4, group);
+    out.set_runs(32 * group, 32, d * static_cast<float>(pair.scale), -(dmin * static_cast<float>(pair.minimum)));
   }
 }
 
-void q4_k(const std::byte* block, float* out) {
+void q4_k(const std::byte* block, const BlockIntegers& out) {
   with_pairs(block, out, [block](size_t i) { return group_nibble(block + 16, i); });
 }
 
 // Bit k of the 32 bytes before the nibbles is the fifth of group k's codes.
-void q5_k(const std::byte* block, float* out) {
+void q5_k(const std::byte* block, const BlockIntegers& out) {
   with_pairs(block, out, [block](size_t i) {
     return group_nibble(block + 48, i) | (byte_at(block + 16, i % 32) >> (i / 32) & 1) << 4;
   });
@@ -72,9 +72,9 @@ void q5_k(const std::byte* block, float* out) {
 
 }  // namespace
 
-const Codec codec_kQ2_K = BlockCodec<256, 84, q2_k>::kReadOnly;
-const Codec codec_kQ3_K = BlockCodec<256, 110, q3_k>::kReadOnly;
-const Codec codec_kQ4_K = BlockCodec<256, 144, q4_k>::kReadOnly;
-const Codec codec_kQ5_K = BlockCodec<256, 176, q5_k>::kReadOnly;
+const Codec codec_kQ2_K = BlockCodec<256, 84, IntegerForm::kBiased, q2_k>::kReadOnly;
+const Codec codec_kQ3_K = BlockCodec<256, 110, IntegerForm::kScaled, q3_k>::kReadOnly;
+const Codec codec_kQ4_K = BlockCodec<256, 144, IntegerForm::kBiased, q4_k>::kReadOnly;
+const Codec codec_kQ5_K = BlockCodec<256, 176, IntegerForm::kBiased, q5_k>::kReadOnly;
 
 }  // namespace motley::quant

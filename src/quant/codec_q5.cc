@@ -10,19 +10,19 @@ int code_of(const std::byte* high_bits, const std::byte* nibbles, size_t i) {
   return static_cast<int>(low | (load_u32(high_bits) >> i & 1) << 4);
 }
 
-void q5_0(const std::byte* block, float* out) {
-  const float d = load_f16(block);
-  for (size_t i = 0; i < 32; ++i) out[i] = d * static_cast<float>(code_of(block + 2, block + 6, i) - 16);
+void q5_0(const std::byte* block, const BlockIntegers& out) {
+  for (size_t i = 0; i < 32; ++i) out.weights[i] = static_cast<int16_t>(code_of(block + 2, block + 6, i) - 16);
+  out.set_runs(0, 32, load_f16(block));
 }
 
-void q5_1(const std::byte* block, float* out) {
-  const float d = load_f16(block), m = load_f16(block + 2);
-  for (size_t i = 0; i < 32; ++i) out[i] = d * static_cast<float>(code_of(block + 4, block + 8, i)) + m;
+void q5_1(const std::byte* block, const BlockIntegers& out) {
+  for (size_t i = 0; i < 32; ++i) out.weights[i] = static_cast<int16_t>(code_of(block + 4, block + 8, i));
+  out.set_runs(0, 32, load_f16(block), load_f16(block + 2));
 }
 
 }  // namespace
 
-const Codec codec_kQ5_0 = BlockCodec<32, 22, q5_0>::kReadOnly;
-const Codec codec_kQ5_1 = BlockCodec<32, 24, q5_1>::kReadOnly;
+const Codec codec_kQ5_0 = BlockCodec<32, 22, IntegerForm::kScaled, q5_0>::kReadOnly;
+const Codec codec_kQ5_1 = BlockCodec<32, 24, IntegerForm::kBiased, q5_1>::kReadOnly;
 
 }  // namespace motley::quant
