@@ -55,6 +55,11 @@ StatusOr<std::unique_ptr<Device>> make_device(const LocalOptions& options) {
 
 }  // namespace
 
+StatusOr<std::string> local_device_name(const LocalOptions& options) {
+  TRY(const std::unique_ptr<Device> device, make_device(options));
+  return device->facts().name;
+}
+
 StatusOr<std::unique_ptr<Runner>> make_local_runner(std::shared_ptr<const model::Model> model,
                                                     const LocalOptions& options) {
   TRY(std::unique_ptr<Device> device, make_device(options));

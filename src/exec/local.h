@@ -18,6 +18,9 @@ struct LocalOptions {
   std::string instruction_set;                               // "" : the best one
 };
 
+// What the device calls itself ("CPU, 2 threads, avx2"), with no weights in it yet; an error where it cannot be made.
+StatusOr<std::string> local_device_name(const LocalOptions& options);
+
 // Brings the weights to the device tensor by tensor (packed stays packed; the file's pages are given back as it goes).
 // ResourceExhausted names what would not fit.
 StatusOr<std::unique_ptr<Runner>> make_local_runner(std::shared_ptr<const model::Model> model,

@@ -123,6 +123,14 @@ class Loader {
     provenance.container = container_.kind;
     provenance.architecture = architecture_.name;
     provenance.files = container_.files;
+    std::map<std::string, model::NativeType> native;
+    for (const Tensor& tensor : container_.tensors) {
+      model::NativeType& row = native[describe(tensor.type)];
+      row.type = describe(tensor.type);
+      ++row.tensors;
+      row.bytes += tensor.range.size_bytes;
+    }
+    for (auto& [type, row] : native) provenance.native.push_back(std::move(row));
     // Before the notes of the bindings.
     provenance.notes.insert(provenance.notes.begin(), description.notes.begin(), description.notes.end());
     provenance.notes.insert(provenance.notes.begin(), container_.notes.begin(), container_.notes.end());
@@ -156,6 +164,8 @@ StatusOr<model::Model> load_from(const FileSet& files, const std::string& focus,
   TRY(check_text(container.text, model.spec.vocabulary, model.provenance.notes));
   model.text = std::move(container.text);
   model.generation = std::move(container.generation);
+  for (const std::string_view index : {"model.safetensors.index.json", "pytorch_model.bin.index.json"})
+    model.provenance.index = model.provenance.index || files.open(index).ok();
   model.provenance.path = focus.empty() ? files.name() : fmt::format("{}/{}", files.name(), focus);
   if (options.chat_template_file) TRY(replace_template(*options.chat_template_file, model.text));
   return model;

@@ -73,11 +73,19 @@ struct IgnoredTensor {
   std::string reason;
 };
 
+// The tensors of a checkpoint by the type that its container gives them.
+struct NativeType {
+  std::string type;  // "bf16", "Q4_K"
+  uint64_t tensors = 0, bytes = 0;
+};
+
 struct Provenance {
   std::string path;          // as the person named it
   std::string container;     // "GGUF v3", "safetensors"
   std::string architecture;  // "llama"
   std::vector<std::string> files;
+  bool index = false;              // an index of shards lies beside the files
+  std::vector<NativeType> native;  // all tensors of the files, used or not
   std::vector<IgnoredTensor> ignored;
   std::vector<std::string> overrides;  // KEY=VALUE given by hand
   std::vector<std::string> notes;      // what a person should know: "index names 3 files that are absent; …"

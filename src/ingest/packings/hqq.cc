@@ -30,7 +30,8 @@ StatusOr<std::optional<int64_t>> option(const Module& module, std::string_view n
     TRY(const auto numbers, read_integers(*tensor, 1, "hqq.option_type"));
     return numbers.empty() ? 0 : numbers[0];
   }
-  const auto found = module.container.attributes.find(fmt::format("{}.{}", module.name, name));
+  const std::string& codes = module.find("W_q")->name;  // attributes have the names of the file
+  const auto found = module.container.attributes.find(codes.substr(0, codes.size() - 3) + std::string(name));
   if (found == module.container.attributes.end() || found->second.is_null()) return std::nullopt;
   const auto flag = found->second.as_bool();
   const auto number = flag ? std::optional<int64_t>(*flag ? 1 : 0) : found->second.as_int();
