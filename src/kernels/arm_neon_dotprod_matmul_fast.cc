@@ -241,7 +241,7 @@ const Functions& functions_of(const PanelFormat& format) {
 }  // namespace
 
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
-  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, add_integer_tile);
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, kPortableStoredFunctions);
   const Shape shape = shape_of(w);
   const Functions& functions = functions_of(w.format);
   const size_t parts = w.cols / kChunkCols;

@@ -133,7 +133,7 @@ void matmul_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, c
 }
 
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
-  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, add_integer_tile);
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, kPortableStoredFunctions);
   const uint64_t groups = w.cols / x.group;
   for (uint64_t panel = panels.begin; panel < panels.end; ++panel)
     for (uint32_t token = 0; token < x.tokens; ++token) {

@@ -59,9 +59,7 @@ void for_tiles(uint64_t all_cols, const Body& body) {
     body(first, static_cast<uint32_t>(std::min<uint64_t>(kStoredTileCols, all_cols - first)));
 }
 
-}  // namespace
-
-void add_integer_tile(const IntegerTile& tile, const QuantizedRows& x, uint64_t begin, float* y) {
+void add_tile(const IntegerTile& tile, const QuantizedRows& x, uint64_t begin, float* y) {
   const uint64_t groups = x.groups;
   for (uint32_t t = 0; t < x.tokens; ++t)
     for (uint32_t run = 0; run < tile.runs; ++run) {
@@ -78,6 +76,39 @@ void add_integer_tile(const IntegerTile& tile, const QuantizedRows& x, uint64_t 
       }
     }
 }
+
+float add_row(const IntegerRow& row, const QuantizedRows& x, uint64_t begin, float y) {
+  for (uint32_t run = 0; run < row.runs; ++run) {
+    const uint64_t col = begin + uint64_t{run} * kRun;
+    int32_t i = 0;
+    for (uint32_t k = 0; k < kRun; ++k) i += row.weights[run * kRun + k] * x.codes[col + k];
+    const float xscale = x.scales[col / kChunkCols];
+    y = std::fma(static_cast<float>(i) * row.scales[run], xscale, y);
+    if (row.biased) y = std::fma(row.biases[run], xscale * static_cast<float>(x.half_sums[col / kRun]), y);
+  }
+  return y;
+}
+
+void multiply_one_token(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y,
+                        const StoredFunctions& functions) {
+  IntegerRow row = {};
+  row.biased = w.format.integers == quant::IntegerForm::kBiased;
+  const uint64_t end = std::min(w.rows, panels.end * kPanelRows);
+  for (uint64_t n = panels.begin * kPanelRows; n < end; ++n) {
+    float sum = 0;
+    for_tiles(w.cols, [&](uint64_t first, uint32_t cols) {
+      row.runs = cols / kRun;
+      quant::decode_integers(w.stored, n, first, std::span(row.weights).first(cols),
+                             std::span(row.scales).first(row.runs), std::span(row.biases).first(row.runs));
+      sum = functions.add_row(row, x, first, sum);
+    });
+    y.data[n] = sum;
+  }
+}
+
+}  // namespace
+
+const StoredFunctions kPortableStoredFunctions = {.add_tile = add_tile, .add_row = add_row};
 
 void matmul_stored_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y,
                          decltype(KernelTable::matmul_exact) matmul_exact) {
@@ -101,7 +132,8 @@ void matmul_stored_exact(const PanelMatrix& w, const FloatRows& x, PanelRange pa
 }
 
 void matmul_stored_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y,
-                        AddIntegerTile add) {
+                        const StoredFunctions& functions) {
+  if (x.tokens == 1) return multiply_one_token(w, x, panels, y, functions);
   IntegerTile tile = {};
   tile.biased = w.format.integers == quant::IntegerForm::kBiased;
   std::vector<float> sums(size_t{x.tokens} * kPanelRows);
@@ -110,7 +142,7 @@ void matmul_stored_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange
     const Rows rows = rows_of(w, panel);
     for_tiles(w.cols, [&](uint64_t first, uint32_t cols) {
       decode_integers(rows, first, cols, tile);
-      add(tile, x, first, sums.data());
+      functions.add_tile(tile, x, first, sums.data());
     });
     store(sums, rows, x.tokens, y);
   }

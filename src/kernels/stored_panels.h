@@ -22,14 +22,28 @@ struct IntegerTile {
   alignas(64) float biases[kStoredTileRuns][kPanelRows];
 };
 
-// Adds a tile's products to y[token][16]; the tile's first input is `begin`.
-using AddIntegerTile = void (*)(const IntegerTile& tile, const QuantizedRows& x, uint64_t begin, float* y);
-void add_integer_tile(const IntegerTile& tile, const QuantizedRows& x, uint64_t begin, float* y);
+// Up to 256 inputs of one row as integers.
+struct IntegerRow {
+  uint32_t runs = 0;
+  bool biased = false;
+  alignas(64) int16_t weights[kStoredTileCols];
+  float scales[kStoredTileRuns];
+  float biases[kStoredTileRuns];
+};
+
+// What an instruction set does with decoded integers: several tokens share a tile, a single one meets rows.
+struct StoredFunctions {
+  // Adds a tile's products to y[token][16]; the tile's first input is `begin`.
+  void (*add_tile)(const IntegerTile& tile, const QuantizedRows& x, uint64_t begin, float* y);
+  // y plus the products of one row with the first token, whose input `begin` is the row's first.
+  float (*add_row)(const IntegerRow& row, const QuantizedRows& x, uint64_t begin, float y);
+};
+extern const StoredFunctions kPortableStoredFunctions;
 
 // The formulas of table.h for stored matrices; each float tile is multiplied by `matmul_exact` as a panel of f32.
 void matmul_stored_exact(const PanelMatrix& w, const FloatRows& x, PanelRange panels, const OutputRows& y,
                          decltype(KernelTable::matmul_exact) matmul_exact);
 void matmul_stored_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y,
-                        AddIntegerTile add);
+                        const StoredFunctions& functions);
 
 }  // namespace motley::kernels

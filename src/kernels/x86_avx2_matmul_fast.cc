@@ -151,6 +151,28 @@ void run_stored_tile(const StoredTile& tile) {
   }
 }
 
+MOTLEY_INLINE int32_t sum_of(__m256i eight) {
+  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+  const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
+}
+
+float add_row(const IntegerRow& row, const QuantizedRows& x, uint64_t begin, float y) {
+  __m128 sum = _mm_set_ss(y);
+  for (uint32_t run = 0; run < row.runs; ++run) {
+    const uint64_t col = begin + uint64_t{run} * quant::kIntegerRun;
+    const __m256i products =
+        _mm256_madd_epi16(load_bytes(row.weights + run * quant::kIntegerRun), load_bytes(x.codes + col));
+    const float xscale = x.scales[col / kPartCols];
+    const float scaled = static_cast<float>(sum_of(products)) * row.scales[run];
+    sum = _mm_fmadd_ss(_mm_set_ss(scaled), _mm_set_ss(xscale), sum);
+    if (!row.biased) continue;
+    const float scaled_sum = xscale * static_cast<float>(x.half_sums[col / quant::kIntegerRun]);
+    sum = _mm_fmadd_ss(_mm_set_ss(row.biases[run]), _mm_set_ss(scaled_sum), sum);
+  }
+  return _mm_cvtss_f32(sum);
+}
+
 // --- unpacking
 
 // Of the four bytes of a row, those at `first` and `first` + 1 as 16 bits.
@@ -319,7 +341,8 @@ void run_panel(const Job& job, uint64_t panel, const OutputRows& out) {
 }  // namespace
 
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
-  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, add_tile);
+  if (w.format.kind == PanelKind::kStored)
+    return matmul_stored_fast(w, x, panels, y, {.add_tile = add_tile, .add_row = add_row});
   if (x.tokens == 1) return matmul_stream(w, x, panels, y);
   for (uint32_t t = 0; t < x.tokens; t += kBlockTokens)
     for (uint64_t panel = panels.begin; panel < panels.end; ++panel)

@@ -399,7 +399,7 @@ void scatter(const float* sums, const PanelMatrix& w, uint64_t panel, uint32_t f
 }
 
 void matmul_fast(const PanelMatrix& w, const QuantizedRows& x, PanelRange panels, const OutputRows& y) {
-  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, add_integer_tile);
+  if (w.format.kind == PanelKind::kStored) return matmul_stored_fast(w, x, panels, y, kPortableStoredFunctions);
   const Shape shape = shape_of(w);
   const Functions& functions = functions_of(w.format);
   const size_t parts = w.cols / kChunkCols;

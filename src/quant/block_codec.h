@@ -90,8 +90,11 @@ inline uint32_t nibble_of(const std::byte* at, size_t index) {
 }
 // Bits 2t and 2t + 1 of 64 bytes hold input i of a block of 256: each half of 128 inputs has 32 bytes, and its run t of
 // 32 lies in their bit pair t.
-inline uint32_t bit_pair(const std::byte* pairs, size_t i) {
-  return byte_at(pairs, 32 * (i / 128) + i % 32) >> (2 * (i % 128 / 32)) & 3;
+inline void bit_pairs(const std::byte* pairs, int16_t* out) {
+  for (size_t half = 0; half < 2; ++half)
+    for (size_t run = 0; run < 4; ++run)
+      for (size_t j = 0; j < 32; ++j)
+        out[128 * half + 32 * run + j] = static_cast<int16_t>(byte_at(pairs, 32 * half + j) >> (2 * run) & 3);
 }
 inline uint32_t load_u16(const std::byte* at) { return byte_at(at, 0) | byte_at(at, 1) << 8; }
 inline uint32_t load_u32(const std::byte* at) { return load_u16(at) | load_u16(at + 2) << 16; }

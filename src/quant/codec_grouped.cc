@@ -118,9 +118,50 @@ void read_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t 
   }
 }
 
+// Runs of codes that lie in bytes or words side by side, without computing the place of each; false where they do not.
+bool read_runs(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n, uint64_t first,
+               std::span<uint8_t> out) {
+  using enum CodeOrder;
+  const CodeOrder order = matrix.format.grouping.order;
+  const std::byte* codes = matrix.codes.data();
+  if (!matrix.input_order.empty()) return false;
+  if ((order == kRows || order == kWordRows) && shape.bits() == 8) {
+    const std::byte* from =
+        codes + (order == kRows ? first_bit<kRows>(shape, n, first) : first_bit<kWordRows>(shape, n, first)) / 8;
+    for (uint64_t i = 0; i < out.size(); ++i) out[i] = std::to_integer<uint8_t>(from[i]);
+    return true;
+  }
+  const bool rows = order == kRows || order == kWordRows;
+  if ((rows || order == kFlatHighFirst) && shape.bits() == 4) {
+    const uint64_t bit = order == kRows       ? first_bit<kRows>(shape, n, first)
+                         : order == kWordRows ? first_bit<kWordRows>(shape, n, first)
+                                              : first_bit<kFlatHighFirst>(shape, n, first) ^ 4;
+    if (bit % 8 != 0 || out.size() % 2 != 0) return false;
+    const std::byte* from = codes + bit / 8;
+    for (uint64_t i = 0; i < out.size() / 2; ++i) {
+      out[2 * i] = static_cast<uint8_t>(rows ? low_nibble(from, i) : high_nibble(from, i));
+      out[2 * i + 1] = static_cast<uint8_t>(rows ? high_nibble(from, i) : low_nibble(from, i));
+    }
+    return true;
+  }
+  const uint64_t per_word = kWordBits / shape.bits();
+  if (order != kColumns || shape.bits() == 3 || first % per_word != 0 || out.size() % per_word != 0) return false;
+  const uint32_t mask = (1u << shape.bits()) - 1;
+  for (uint64_t i = 0; i < out.size(); i += per_word) {
+    const uint32_t word = load_u32(codes + ((first + i) / per_word * shape.rows + n) * 4);
+    for (uint64_t j = 0; j < per_word; ++j) out[i + j] = static_cast<uint8_t>(word >> (shape.bits() * j) & mask);
+  }
+  return true;
+}
+
 void read_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n, uint64_t first,
                 std::span<uint8_t> out) {
   using enum CodeOrder;
+  if (read_runs(shape, matrix, n, first, out)) {
+    if (matrix.format.grouping.value == CodeValue::kSigned)
+      for (uint8_t& code : out) code ^= static_cast<uint8_t>(1u << (shape.bits() - 1));
+    return;
+  }
   switch (matrix.format.grouping.order) {
     case kRows:
       return read_codes<kRows>(shape, matrix, n, first, out);

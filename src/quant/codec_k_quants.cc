@@ -8,7 +8,7 @@ namespace {
 // {scale and minimum nibbles [16], 64 bytes, f16 d, f16 dmin}: groups of 16. w = d * scale * code - dmin * minimum.
 void q2_k(const std::byte* block, const BlockIntegers& out) {
   const float d = load_f16(block + 80), dmin = load_f16(block + 82);
-  for (size_t i = 0; i < 256; ++i) out.weights[i] = static_cast<int16_t>(bit_pair(block + 16, i));
+  bit_pairs(block + 16, out.weights);
   for (size_t group = 0; group < 16; ++group)
     out.set_runs(16 * group, 16, d * static_cast<float>(low_nibble(block, group)),
                  -(dmin * static_cast<float>(high_nibble(block, group))));
@@ -24,10 +24,11 @@ int q3_k_scale(const std::byte* scales, size_t k) {
 // {high bits [32], 64 bytes, scales [12], f16 d}: groups of 16. w = d * scale * (code - 4); a high bit adds 4.
 void q3_k(const std::byte* block, const BlockIntegers& out) {
   const float d = load_f16(block + 108);
-  for (size_t i = 0; i < 256; ++i) {
-    const bool high = (byte_at(block, i % 32) >> (i / 32) & 1) != 0;
-    out.weights[i] = static_cast<int16_t>(static_cast<int>(bit_pair(block + 32, i)) - (high ? 0 : 4));
-  }
+  bit_pairs(block + 32, out.weights);
+  for (size_t run = 0; run < 8; ++run)
+    for (size_t j = 0; j < 32; ++j)
+      out.weights[32 * run + j] |= static_cast<int16_t>((byte_at(block, j) >> run & 1) << 2);
+  for (size_t i = 0; i < 256; ++i) out.weights[i] = static_cast<int16_t>(out.weights[i] - 4);
   for (size_t group = 0; group < 16; ++group)
     out.set_runs(16 * group, 16, d * static_cast<float>(q3_k_scale(block + 96, group)));
 }
@@ -42,17 +43,18 @@ ScaleAndMinimum pair_of(const std::byte* bytes, size_t k) {
           high_nibble(bytes, k + 4) | byte_at(bytes, k) >> 6 << 4};
 }
 
-// Four bits of input i: 32 bytes hold the 64 inputs of two groups, the first in the low nibbles.
-uint32_t group_nibble(const std::byte* nibbles, size_t i) {
-  const size_t at = 32 * (i / 64) + i % 32;
-  return i % 64 < 32 ? low_nibble(nibbles, at) : high_nibble(nibbles, at);
+// 32 bytes hold four bits of the 64 inputs of two groups, the first in the low nibbles.
+void group_nibbles(const std::byte* nibbles, int16_t* out) {
+  for (size_t two = 0; two < 4; ++two)
+    for (size_t j = 0; j < 32; ++j) {
+      out[64 * two + j] = static_cast<int16_t>(low_nibble(nibbles, 32 * two + j));
+      out[64 * two + 32 + j] = static_cast<int16_t>(high_nibble(nibbles, 32 * two + j));
+    }
 }
 
 // {f16 d, f16 dmin, scales and minimums [12], …}: groups of 32. w = d * scale * code - dmin * minimum.
-template <typename CodeOf>
-void with_pairs(const std::byte* block, const BlockIntegers& out, CodeOf code_of) {
+void set_pairs(const std::byte* block, const BlockIntegers& out) {
   const float d = load_f16(block), dmin = load_f16(block + 2);
-  for (size_t i = 0; i < 256; ++i) out.weights[i] = static_cast<int16_t>(code_of(i));
   for (size_t group = 0; group < 8; ++group) {
     const ScaleAndMinimum pair = pair_of(block + 4, group);
     out.set_runs(32 * group, 32, d * static_cast<float>(pair.scale), -(dmin * static_cast<float>(pair.minimum)));
@@ -60,14 +62,17 @@ void with_pairs(const std::byte* block, const BlockIntegers& out, CodeOf code_of
 }
 
 void q4_k(const std::byte* block, const BlockIntegers& out) {
-  with_pairs(block, out, [block](size_t i) { return group_nibble(block + 16, i); });
+  group_nibbles(block + 16, out.weights);
+  set_pairs(block, out);
 }
 
 // Bit k of the 32 bytes before the nibbles is the fifth of group k's codes.
 void q5_k(const std::byte* block, const BlockIntegers& out) {
-  with_pairs(block, out, [block](size_t i) {
-    return group_nibble(block + 48, i) | (byte_at(block + 16, i % 32) >> (i / 32) & 1) << 4;
-  });
+  group_nibbles(block + 48, out.weights);
+  for (size_t group = 0; group < 8; ++group)
+    for (size_t j = 0; j < 32; ++j)
+      out.weights[32 * group + j] |= static_cast<int16_t>((byte_at(block + 16, j) >> group & 1) << 4);
+  set_pairs(block, out);
 }
 
 }  // namespace

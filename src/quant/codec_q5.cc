@@ -5,18 +5,24 @@
 namespace motley::quant {
 namespace {
 
-int code_of(const std::byte* high_bits, const std::byte* nibbles, size_t i) {
-  const uint32_t low = i < 16 ? low_nibble(nibbles, i) : high_nibble(nibbles, i - 16);
-  return static_cast<int>(low | (load_u32(high_bits) >> i & 1) << 4);
+// Codes of 32 inputs.
+void codes_of(const std::byte* high_bits, const std::byte* nibbles, int16_t* out) {
+  for (size_t j = 0; j < 16; ++j) {
+    out[j] = static_cast<int16_t>(low_nibble(nibbles, j));
+    out[j + 16] = static_cast<int16_t>(high_nibble(nibbles, j));
+  }
+  const uint32_t high = load_u32(high_bits);
+  for (size_t i = 0; i < 32; ++i) out[i] |= static_cast<int16_t>((high >> i & 1) << 4);
 }
 
 void q5_0(const std::byte* block, const BlockIntegers& out) {
-  for (size_t i = 0; i < 32; ++i) out.weights[i] = static_cast<int16_t>(code_of(block + 2, block + 6, i) - 16);
+  codes_of(block + 2, block + 6, out.weights);
+  for (size_t i = 0; i < 32; ++i) out.weights[i] = static_cast<int16_t>(out.weights[i] - 16);
   out.set_runs(0, 32, load_f16(block));
 }
 
 void q5_1(const std::byte* block, const BlockIntegers& out) {
-  for (size_t i = 0; i < 32; ++i) out.weights[i] = static_cast<int16_t>(code_of(block + 4, block + 8, i));
+  codes_of(block + 4, block + 8, out.weights);
   out.set_runs(0, 32, load_f16(block), load_f16(block + 2));
 }
 

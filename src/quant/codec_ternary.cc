@@ -22,7 +22,8 @@ void tq1_0(const std::byte* block, const BlockIntegers& out) {
 }
 
 void tq2_0(const std::byte* block, const BlockIntegers& out) {
-  for (size_t i = 0; i < 256; ++i) out.weights[i] = static_cast<int16_t>(static_cast<int>(bit_pair(block, i)) - 1);
+  bit_pairs(block, out.weights);
+  for (size_t i = 0; i < 256; ++i) out.weights[i] = static_cast<int16_t>(out.weights[i] - 1);
   out.set_runs(0, 256, load_f16(block + 64));
 }
 
