@@ -30,6 +30,11 @@ std::string kind_of(const Role& role) {
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 
+// The format, and whether the inputs are in an order of the file's own (act-order).
+std::string format_of(const Weight& weight) {
+  return tensor::describe(weight.format) + (weight.input_order ? ", inputs in the order of their groups" : "");
+}
+
 struct Sum {
   uint64_t tensors = 0, weights = 0, bytes = 0;
   void add(const Weight& weight) {
@@ -42,7 +47,7 @@ struct Sum {
 Json storage(const model::Model& model) {
   std::map<std::pair<Part, std::string>, std::map<std::string, Sum>> sums;
   for (const auto& [role, weight] : model.weights)
-    sums[{role.part, kind_of(role)}][tensor::describe(weight.format)].add(weight);
+    sums[{role.part, kind_of(role)}][format_of(weight)].add(weight);
   Json::Array rows;
   for (const auto& [role, formats] : sums)
     for (const auto& [format, sum] : formats)
@@ -125,7 +130,7 @@ Json tensors(const model::Model& model) {
                                 {"tensor", weight.codes.tensor},
                                 {"file", weight.codes.source->name()},
                                 {"shape", Json::Array{weight.rows, weight.cols}},
-                                {"format", tensor::describe(weight.format)},
+                                {"format", format_of(weight)},
                                 {"bytes", weight.stored_bytes()}});
   return Json(std::move(rows));
 }
