@@ -295,13 +295,13 @@ TEST(Reported, MixtureOfExpertsIsNotRunAsADenseNetwork) {
 }
 
 TEST(Reported, OverrideForWhatAContainerCannotHold) {
-  const auto model = load_from(*file_set(read_model("llama2c-v0")), "",
+  const auto model = load_from(*file_set(read_model("tiny/rope-one-kv-llama2c")), "",
                                {.overrides = {"rope_theta=500000"}, .chat_template_file = {}});
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(attention(*model).rope->theta, 500000);
   EXPECT_EQ(model->provenance.overrides, std::vector<std::string>{"rope_theta=500000"});
-  const auto wrong =
-      load_from(*file_set(read_model("llama2c-v0")), "", {.overrides = {"no_such_key=1"}, .chat_template_file = {}});
+  const auto wrong = load_from(*file_set(read_model("tiny/rope-one-kv-llama2c")), "",
+                               {.overrides = {"no_such_key=1"}, .chat_template_file = {}});
   EXPECT_FALSE(wrong.ok());
 }
 

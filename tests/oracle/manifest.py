@@ -19,6 +19,7 @@ SMALL_IDS = [
 
 MLX = "mlx_lm on the CPU with packed weights and float32 everywhere else; sums are ordered differently"
 GGUF = "weights decoded by gguf-py, network in float64"
+PACKED = "weights decoded by the format's own software or in numpy, transformers in float32; sums are ordered differently"
 HF = "transformers in float32; sums are ordered differently"
 
 # Independent stacks agree on these files to 1e-6 of the range; 1e-4 leaves room for another order of the sums.
@@ -26,15 +27,13 @@ TOLERANCE = 1e-4
 
 SMALL = [
     *[(f"mlx-{name}", "", "safetensors", MLX, {}) for name in (
-        "affine-2bit-g64", "affine-2bit-g128", "affine-3bit-g32", "affine-3bit-g64", "affine-4bit-g32",
-        "affine-4bit-g64", "affine-4bit-g128", "affine-5bit-g64", "affine-6bit-g64", "affine-8bit-g32",
-        "affine-8bit-g64", "mixed_2_6", "mixed_3_6", "awq-4bit-g64", "dwq-4bit-g64", "gptq-4bit-g64", "mxfp4", "mxfp8", "nvfp4")],
+        "affine-2bit-g64", "affine-3bit-g32", "affine-4bit-g64", "mixed_2_6", "mixed_3_6", "mxfp4")],
     *[(f"gguf-{name}", "model.gguf", "gguf", GGUF, {}) for name in (
-        "Q4_0", "Q4_1", "Q8_0", "BF16", "Q6_K-pure", "Q2_K-pure", "Q3_K_S-pure", "Q4_K_M", "Q5_K_S-pure", "IQ1_M-pure", "IQ2_M",
-        "IQ3_XXS-pure", "TQ1_0", "NVFP4")],
+        "Q4_0", "Q4_1", "Q8_0", "Q6_K-pure", "Q4_K_M", "IQ1_M-pure", "IQ3_XXS-pure", "TQ1_0", "NVFP4")],
+    *[(name, "", "safetensors", PACKED, {}) for name in (
+        "gptq-4bit-g128-act", "gptq-3bit-g64", "awq-4bit-g64-gemm", "bnb-nf4-double", "bnb-int8", "ct-w3a16-g64",
+        "ct-w4a16-asym-g128", "ct-nvfp4", "ct-mixed", "fp8-block128", "hqq-3bit-g64", "torchao-intx4wo-g32")],
     ("hf-f16", "", "safetensors", HF, {}),
-    ("hf-bf16-sharded", "", "safetensors", HF, {}),
-    ("llama2c-v0", "model.bin", "llama2c", HF, {"rope_theta": 100000}),
 ]
 
 
