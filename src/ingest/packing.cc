@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_join.h"
@@ -188,6 +189,25 @@ Status check_part(const Tensor* tensor, uint64_t bytes, std::string_view format_
   return tensor->range.size_bytes == bytes ? absl::OkStatus() : absl::InvalidArgumentError(where(*tensor));
 }
 
+// Offsets that lie where the scales do.
+Status check_offset_shape(const GroupedParts& parts, const tensor::Grouping& grouping) {
+  if (parts.offsets == nullptr || parts.scales == nullptr) return absl::OkStatus();
+  REJECT_IF(grouping.offset_order == tensor::OffsetOrder::kLikeScales && parts.offsets->shape != parts.scales->shape,
+            "packing.offset_shape", where(*parts.offsets),
+            fmt::format("shape {} like the scales", shape_text(parts.scales->shape)), shape_text(parts.offsets->shape));
+  return absl::OkStatus();
+}
+
+// The one scale of a tensor, that all others stand on.
+Status check_outer_scale(const GroupedParts& parts, tensor::ScaleRule rule) {
+  if (rule != tensor::ScaleRule::kTimesOuter && rule != tensor::ScaleRule::kOverOuter) return absl::OkStatus();
+  TRY(const auto bytes, read_range(*parts.outer_scales->source, parts.outer_scales->range, sizeof(float)));
+  const float scale = tensor::load_float(tensor::DType::kF32, bytes.data(), 0);
+  REJECT_IF(!std::isfinite(scale) || scale <= 0, "packing.outer_scale", where(*parts.outer_scales), "a positive factor",
+            scale);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 StatusOr<BoundWeight> bind_grouped(const GroupedParts& parts, const model::RequiredWeight& required,
@@ -200,6 +220,8 @@ StatusOr<BoundWeight> bind_grouped(const GroupedParts& parts, const model::Requi
   TRY(check_part(parts.offsets, bytes.offsets, text));
   TRY(check_part(parts.outer_scales, bytes.outer_scales, text));
   TRY(check_part(parts.scale_table, bytes.scale_table, text));
+  TRY(check_offset_shape(parts, format.grouping));
+  TRY(check_outer_scale(parts, format.grouping.rule));
   BoundWeight bound{.weight = {.rows = required.rows, .cols = required.cols, .format = format}, .used = {}};
   model::Weight& weight = bound.weight;
   weight.codes = piece_of(*parts.codes);

@@ -103,7 +103,8 @@ struct GroupedParts {
 };
 
 // Puts them together; the bytes of each must be those that the format asks for ("packing.part_bytes"), and a vector
-// cannot be packed ("packing.vector").
+// cannot be packed ("packing.vector"). Offsets beside scales have their shape ("packing.offset_shape"), and the one
+// scale of a tensor is a positive number ("packing.outer_scale").
 StatusOr<BoundWeight> bind_grouped(const GroupedParts& parts, const model::RequiredWeight& required,
                                    const tensor::StorageFormat& format);
 

@@ -66,8 +66,8 @@ Status read_groups(MethodConfig& keys, const std::string& format, PackingClaim& 
     claim.group_rows = 1;
   } else {
     const Json::Array* sizes = block == nullptr ? nullptr : block->as_array();
-    const bool two =
-        kind == "block" && sizes != nullptr && sizes->size() == 2 && (*sizes)[0].as_uint() && (*sizes)[1].as_uint();
+    const bool two = kind == "block" && sizes != nullptr && sizes->size() == 2 &&
+                     (*sizes)[0].as_uint().value_or(0) != 0 && (*sizes)[1].as_uint().value_or(0) != 0;
     REJECT_IF(!two, "compressed_tensors.strategy", keys.where(),
               "strategy tensor, channel, group, or block of two sizes", kind);
     if (two) claim.group_rows = (*sizes)[0].as_uint(), claim.group_size = (*sizes)[1].as_uint();

@@ -23,7 +23,8 @@ StatusOr<std::unique_ptr<PackingClaims>> read(const Json& config, std::string_vi
   const Json* block = keys.value("weight_block_size");
   if (block != nullptr) {
     const Json::Array* sizes = block->as_array();
-    const bool two = sizes != nullptr && sizes->size() == 2 && (*sizes)[0].as_uint() && (*sizes)[1].as_uint();
+    const bool two = sizes != nullptr && sizes->size() == 2 && (*sizes)[0].as_uint().value_or(0) != 0 &&
+                     (*sizes)[1].as_uint().value_or(0) != 0;
     REJECT_IF(!two, "fp8.block_size", where, "weight_block_size of two numbers", block->dump().substr(0, 60));
     if (two) claims->packed.group_rows = (*sizes)[0].as_uint(), claims->packed.group_size = (*sizes)[1].as_uint();
   }

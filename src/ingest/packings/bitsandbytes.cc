@@ -2,7 +2,7 @@
 // NAME.weight.absmax one scale for each run of blocksize elements, quantised again or not; the rest is JSON in a tensor
 // of bytes. 8 bits: NAME.weight in i8 and NAME.SCB, the largest magnitude of each row. Layout: docs/formats.md.
 #include <cmath>
-#include <cstring>
+#include <limits>
 
 #include "ingest/packing.h"
 #include "quant/stored_matrix.h"
@@ -86,9 +86,10 @@ StatusOr<State> read_state(const Tensor& tensor, CodeValue value, const model::R
   TRY(state.nested_block_size, state_number(json, "nested_blocksize", place));
   const Json* offset = json.find_value("nested_offset");
   const auto number = offset == nullptr ? std::nullopt : offset->as_double();
-  REJECT_IF(!number || !std::isfinite(*number), "bnb.nested_offset", place, "a number nested_offset",
+  const bool fits = number && std::fabs(*number) <= std::numeric_limits<float>::max();
+  REJECT_IF(!fits, "bnb.nested_offset", place, "a number nested_offset",
             offset == nullptr ? "none" : offset->dump().substr(0, 40));
-  state.nested_offset = number.value_or(0);
+  state.nested_offset = fits ? *number : 0;
   return state;
 }
 

@@ -62,12 +62,23 @@ StatusOr<tensor::StorageFormat> read_format(const Module& module, const model::R
   return format;
 }
 
+// Groups along the outputs would have as many scales, in one row.
+Status check_groups_first(const Tensor& scales, const tensor::StorageFormat& format,
+                          const model::RequiredWeight& required) {
+  const uint64_t size = format.group_size == 0 ? required.cols : format.group_size;
+  const uint64_t groups = required.rows * required.cols / size;
+  REJECT_IF(scales.shape.empty() || scales.shape[0] != groups, "hqq.scale_shape", where(scales),
+            fmt::format("shape [{}, 1]", groups), shape_text(scales.shape));
+  return absl::OkStatus();
+}
+
 StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& required, const PackingClaim& /*claim*/) {
   TRY(tensor::StorageFormat format, read_format(module, required));
   TRY(const Tensor* scales, need(module, "scale", "hqq.scale_missing"));
   TRY(const Tensor* zeros, need(module, "zero", "hqq.zero_missing"));
   TRY(check_type(*scales, {DType::kF32, DType::kF16, DType::kBF16}, "hqq.scale_type"));
   TRY(check_type(*zeros, {DType::kF32, DType::kF16, DType::kBF16}, "hqq.zero_type"));
+  TRY(check_groups_first(*scales, format, required));
   format.scale_dtype = std::get<DType>(scales->type);
   format.grouping.offset_dtype = std::get<DType>(zeros->type);
   TRY(BoundWeight bound,

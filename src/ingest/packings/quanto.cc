@@ -24,6 +24,8 @@ StatusOr<BoundWeight> bind_bytes(const Tensor& codes, const Tensor& scales, cons
                                                                      : CodeValue::kE5M2;
   format.grouping.zero_point = 128;
   const bool one = scales.range.size_bytes == tensor::size_bytes(format.scale_dtype);
+  REJECT_IF(!one && scales.shape[0] != required.rows, "quanto.row_scale_shape", where(scales),
+            fmt::format("one scale, or one for each of {} rows", required.rows), shape_text(scales.shape));
   format.grouping.group_rows = one ? 0 : 1;
   return bind_grouped({.codes = &codes, .scales = &scales}, required, format);
 }
@@ -36,8 +38,10 @@ StatusOr<BoundWeight> bind_groups(const Module& module, const Tensor& codes, con
   REJECT_IF((bits != 2 && bits != 4) || 8 * codes.range.size_bytes != elements * bits, "quanto.packed_shape",
             where(codes), fmt::format("2 or 4 bits for each of {} x {} numbers", required.rows, required.cols),
             shape_text(codes.shape));
-  REJECT_IF(groups == 0 || elements % groups != 0 || required.cols % (elements / groups) != 0, "quanto.scale_shape",
-            where(scales), fmt::format("a scale for equal groups of {} inputs", required.cols),
+  // A scale that is not first in its shape belongs to a group of outputs.
+  REJECT_IF(scales.shape.empty() || scales.shape[0] != groups || elements % groups != 0 ||
+                required.cols % (elements / groups) != 0,
+            "quanto.scale_shape", where(scales), fmt::format("a scale for equal groups of {} inputs", required.cols),
             shape_text(scales.shape));
   TRY(const Tensor* shift, need(module, "weight._shift", "quanto.shift_missing"));
   TRY(check_type(*shift, {DType::kF32, DType::kF16, DType::kBF16, DType::kI8, DType::kU8}, "quanto.shift_type"));

@@ -2,6 +2,8 @@
 // factor all the same) for the tensor, for each row, for groups of a row, or for two-dimensional blocks.
 // compressed-tensors' int-, float- and naive-quantized, FP8 of transformers, DeepSeek, FBGEMM and modelopt. Layout:
 // docs/formats.md.
+#include <algorithm>
+
 #include "ingest/packing.h"
 
 namespace motley::ingest::packings_internal {
@@ -44,7 +46,8 @@ StatusOr<Grid> find_grid(const Tensor& scales, const model::RequiredWeight& requ
   const uint64_t block_rows = claim.group_rows.value_or(0), block_cols = claim.group_size.value_or(0);
   if (two && block_rows != 0 && block_cols != 0 && shape[0] == ceil_div(required.rows, block_rows) &&
       shape[1] == ceil_div(required.cols, block_cols))
-    return Grid{static_cast<uint32_t>(block_rows), static_cast<uint32_t>(block_cols)};
+    return Grid{static_cast<uint32_t>(std::min(block_rows, required.rows)),
+                static_cast<uint32_t>(std::min(block_cols, required.cols))};
   return reject({.site = "scaled.scale_shape",
                  .where = where(scales),
                  .expected = fmt::format("a scale for all, for each of {} rows, for groups of {} inputs, or blocks of "
@@ -87,8 +90,6 @@ StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& re
   const Tensor* zeros = module.find("weight_zero_point");
   if (zeros != nullptr) {
     TRY(check_type(*zeros, {DType::kI8}, "scaled.zero_type"));
-    REJECT_IF(zeros->shape != scales->shape, "scaled.zero_shape", where(*zeros), shape_text(scales->shape),
-              shape_text(zeros->shape));
     REJECT_IF(is_fp8(weight), "scaled.zero_of_float", where(*zeros), "no zero points beside floats", zeros->name);
     format.grouping.offset = tensor::OffsetKind::kZeroPoints;
     format.grouping.offset_dtype = DType::kI8;

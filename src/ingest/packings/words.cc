@@ -68,8 +68,8 @@ StatusOr<Words> choose(const Tensor& qweight, const model::RequiredWeight& requi
             "words in GPTQ's or AWQ's own order (the checkpoint before it was repacked for one kernel)", "Marlin");
   const std::vector<Words> words = possible(qweight, required.rows, required.cols);
   const auto named = named_layout(claim.layout);
-  for (const Words& candidate : words)
-    if (!named || *named == candidate.layout) return candidate;
+  for (const Words& candidate : words)  // 16-bit words are one layout's only; llm-awq does not name it
+    if (!named || *named == candidate.layout || candidate.layout == Layout::kAwqGemvFast) return candidate;
   return reject({.site = "words.qweight_shape",
                  .where = where(qweight),
                  .expected = fmt::format("the words of {} x {} numbers as {} lays them", required.rows, required.cols,
@@ -97,7 +97,7 @@ StatusOr<Groups> find_groups(const Words& words, const Tensor& scales, const mod
   const uint64_t count = !two ? 0 : scales.shape[gemv ? 1 : 0];
   Groups groups;
   if (claim.group_size) {
-    groups.size = *claim.group_size == 0 ? required.cols : *claim.group_size;
+    groups.size = *claim.group_size == 0 ? required.cols : std::min(*claim.group_size, required.cols);
   } else if (count != 0 && !gemv && !fast && required.cols % count == 0) {
     groups.size = required.cols / count;
   }

@@ -25,6 +25,8 @@ std::vector<BrokenInput> broken_safetensors();
 std::vector<BrokenInput> broken_shards();
 std::vector<BrokenInput> broken_mlx();
 std::vector<BrokenInput> broken_mlx_float();
+std::vector<BrokenInput> broken_packings();
+std::vector<BrokenInput> broken_methods();
 std::vector<BrokenInput> broken_configurations();
 std::vector<BrokenInput> broken_llama2c();
 std::vector<BrokenInput> broken_text();
