@@ -46,8 +46,7 @@ struct Sum {
 
 Json storage(const model::Model& model) {
   std::map<std::pair<Part, std::string>, std::map<std::string, Sum>> sums;
-  for (const auto& [role, weight] : model.weights)
-    sums[{role.part, kind_of(role)}][format_of(weight)].add(weight);
+  for (const auto& [role, weight] : model.weights) sums[{role.part, kind_of(role)}][format_of(weight)].add(weight);
   Json::Array rows;
   for (const auto& [role, formats] : sums)
     for (const auto& [format, sum] : formats)
