@@ -37,11 +37,11 @@ std::string progress_bar(const Progress& progress) {
   const uint64_t filled = progress.total == 0 ? kBarColumns : kBarColumns * progress.done / progress.total;
   std::string line;
   for (uint64_t column = 0; column < kBarColumns; ++column) line += column < filled ? "█" : "░";
-  line += fmt::format(" {}/{} tokens", progress.done, progress.total);
+  line += fmt::format(" {}/{} {}", progress.done, progress.total, progress.unit);
   if (progress.done == 0 || progress.elapsed_s <= 0) return line;
-  const double tokens_per_s = static_cast<double>(progress.done) / progress.elapsed_s;
-  const double left_s = static_cast<double>(progress.total - progress.done) / tokens_per_s;
-  return line + fmt::format(", {:.1f} tokens/s, {} left", tokens_per_s, clock_time(std::llround(left_s)));
+  const double rate_per_s = static_cast<double>(progress.done) / progress.elapsed_s;
+  const double left_s = static_cast<double>(progress.total - progress.done) / rate_per_s;
+  return line + fmt::format(", {:.1f} {}/s, {} left", rate_per_s, progress.unit, clock_time(std::llround(left_s)));
 }
 
 Activity::Activity(std::string text) : text_(std::move(text)) {

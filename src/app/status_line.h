@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace motley::app {
@@ -31,8 +32,9 @@ class Activity {
 void show_status(const std::string& text);
 
 struct Progress {
-  uint64_t done = 0, total = 0;  // tokens
+  uint64_t done = 0, total = 0;
   double elapsed_s = 0;
+  std::string_view unit = "tokens";
 };
 // "████░░░░░░░░░░░░ 128/512 tokens, 64.0 tokens/s, 0:06 left", at most 64 columns wide for a million tokens. Rate and
 // time appear once something is done.

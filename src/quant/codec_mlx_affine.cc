@@ -52,6 +52,21 @@ void mlx_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, st
   }
 }
 
+IntegerForm mlx_integer_form(const StorageFormat& /*format*/, uint64_t /*cols*/) { return IntegerForm::kBiased; }
+
+void mlx_decode_integers(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<int16_t> integers,
+                         std::span<float> scales, std::span<float> biases) {
+  const StorageFormat& format = matrix.format;
+  const std::byte* codes = row_start(matrix.codes, row, matrix.cols * format.bits / 8);
+  for (size_t i = 0; i < integers.size(); ++i) {
+    integers[i] = code_of(codes, format.bits, first + i);
+    if (i % kIntegerRun != 0) continue;
+    const uint64_t group = row * (matrix.cols / format.group_size) + (first + i) / format.group_size;
+    scales[i / kIntegerRun] = tensor::load_float(format.scale_dtype, matrix.scales.data(), group);
+    biases[i / kIntegerRun] = tensor::load_float(format.scale_dtype, matrix.offsets.data(), group);
+  }
+}
+
 struct Affine {
   float scale = 0, bias = 0;
 };
@@ -86,6 +101,11 @@ void mlx_encode_row(const StorageFormat& format, std::span<const float> values, 
 
 }  // namespace
 
-const Codec codec_kMlxAffine = {mlx_row_bytes, mlx_decode_row, mlx_decode_codes, mlx_encode_row};
+const Codec codec_kMlxAffine = {.row_bytes = mlx_row_bytes,
+                                .decode_row = mlx_decode_row,
+                                .decode_codes = mlx_decode_codes,
+                                .encode_row = mlx_encode_row,
+                                .integer_form = mlx_integer_form,
+                                .decode_integers = mlx_decode_integers};
 
 }  // namespace motley::quant

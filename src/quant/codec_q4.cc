@@ -53,6 +53,24 @@ void q4_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std
   }
 }
 
+template <Kind kKind>
+IntegerForm q4_integer_form(const StorageFormat& /*format*/, uint64_t /*cols*/) {
+  return kKind == Kind::kQ4_0 ? IntegerForm::kScaled : IntegerForm::kBiased;
+}
+
+template <Kind kKind>
+void q4_decode_integers(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<int16_t> integers,
+                        std::span<float> scales, std::span<float> biases) {
+  for (size_t i = 0; i < integers.size(); ++i) {
+    const std::byte* block = block_of<kKind>(matrix, row, first + i);
+    const int code = code_of<kKind>(block, (first + i) % kBlockCols);
+    integers[i] = static_cast<int16_t>(kKind == Kind::kQ4_0 ? code - 8 : code);
+    if (i % kIntegerRun != 0) continue;
+    scales[i / kIntegerRun] = load_f16(block);
+    biases[i / kIntegerRun] = kKind == Kind::kQ4_0 ? 0 : load_f16(block + 2);
+  }
+}
+
 void append_nibbles(std::vector<std::byte>& out, const std::array<uint8_t, kBlockCols>& codes) {
   for (size_t j = 0; j < kBlockCols / 2; ++j) append_byte(out, static_cast<uint8_t>(codes[j] | (codes[j + 16] << 4)));
 }
@@ -88,11 +106,19 @@ void q4_1_encode_row(const StorageFormat& /*format*/, std::span<const float> val
   }
 }
 
+template <Kind kKind>
+constexpr Codec q4_codec(decltype(Codec::encode_row) encode_row) {
+  return {.row_bytes = q4_row_bytes<kKind>,
+          .decode_row = q4_decode_row<kKind>,
+          .decode_codes = q4_decode_codes<kKind>,
+          .encode_row = encode_row,
+          .integer_form = q4_integer_form<kKind>,
+          .decode_integers = q4_decode_integers<kKind>};
+}
+
 }  // namespace
 
-const Codec codec_kQ4_0 = {q4_row_bytes<Kind::kQ4_0>, q4_decode_row<Kind::kQ4_0>, q4_decode_codes<Kind::kQ4_0>,
-                           q4_0_encode_row};
-const Codec codec_kQ4_1 = {q4_row_bytes<Kind::kQ4_1>, q4_decode_row<Kind::kQ4_1>, q4_decode_codes<Kind::kQ4_1>,
-                           q4_1_encode_row};
+const Codec codec_kQ4_0 = q4_codec<Kind::kQ4_0>(q4_0_encode_row);
+const Codec codec_kQ4_1 = q4_codec<Kind::kQ4_1>(q4_1_encode_row);
 
 }  // namespace motley::quant

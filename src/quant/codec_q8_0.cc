@@ -30,6 +30,19 @@ void q8_0_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, s
   }
 }
 
+IntegerForm q8_0_integer_form(const StorageFormat& /*format*/, uint64_t /*cols*/) { return IntegerForm::kScaled; }
+
+void q8_0_decode_integers(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<int16_t> integers,
+                          std::span<float> scales, std::span<float> biases) {
+  for (size_t i = 0; i < integers.size(); ++i) {
+    const std::byte* block = block_of(matrix, row, first + i);
+    integers[i] = static_cast<int8_t>(block[2 + (first + i) % kBlockCols]);
+    if (i % kIntegerRun != 0) continue;
+    scales[i / kIntegerRun] = load_f16(block);
+    biases[i / kIntegerRun] = 0;
+  }
+}
+
 // Rounds halves away from zero, as ggml's roundf does.
 void q8_0_encode_row(const StorageFormat& /*format*/, std::span<const float> values, EncodedMatrix& out) {
   for (size_t first = 0; first < values.size(); first += kBlockCols) {
@@ -46,6 +59,11 @@ void q8_0_encode_row(const StorageFormat& /*format*/, std::span<const float> val
 
 }  // namespace
 
-const Codec codec_kQ8_0 = {q8_0_row_bytes, q8_0_decode_row, q8_0_decode_codes, q8_0_encode_row};
+const Codec codec_kQ8_0 = {.row_bytes = q8_0_row_bytes,
+                           .decode_row = q8_0_decode_row,
+                           .decode_codes = q8_0_decode_codes,
+                           .encode_row = q8_0_encode_row,
+                           .integer_form = q8_0_integer_form,
+                           .decode_integers = q8_0_decode_integers};
 
 }  // namespace motley::quant

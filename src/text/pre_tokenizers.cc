@@ -30,6 +30,8 @@ constexpr PreTokenizer kTable[] = {
 
 }  // namespace
 
+std::span<const PreTokenizer> pre_tokenizers() { return kTable; }
+
 const PreTokenizer* find_pre_tokenizer(std::string_view name) {
   const auto* row =
       std::find_if(std::begin(kTable), std::end(kTable), [&](const auto& known) { return known.name == name; });

@@ -2,6 +2,7 @@
 // pre_tokenizers.def.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace motley::text {
@@ -16,5 +17,8 @@ struct PreTokenizer {
 
 // nullptr when the name is unknown.
 const PreTokenizer* find_pre_tokenizer(std::string_view name);
+
+// All of them, in the order of the table.
+std::span<const PreTokenizer> pre_tokenizers();
 
 }  // namespace motley::text
