@@ -54,7 +54,7 @@ Status check_options(const Target& target, const Options& options) {
   for (const std::string_view name : given(options))
     REJECT_IF(std::find(target.options.begin(), target.options.end(), name) == target.options.end(), "convert.option",
               fmt::format("--{}", name),
-              fmt::format("an option of {} ({})", target.name,
+              fmt::format("an option that {} takes ({})", target.name,
                           target.options.empty() ? "none" : fmt::format("--{}", fmt::join(target.options, ", --"))),
               "it");
   return absl::OkStatus();

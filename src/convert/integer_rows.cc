@@ -111,6 +111,29 @@ void write_int8(std::span<const IntegerRow> rows, quant::EncodedMatrix& out) {
   }
 }
 
+// GGUF's blocks of 32 inputs: {d, [m,] codes}, byte j of four bits holds inputs j and j + 16. A group of the rows is a
+// block, whatever the groups of the source were.
+void write_blocks(std::span<const IntegerRow> rows, quant::EncodedMatrix& out) {
+  constexpr size_t kBlock = 32;
+  for (const IntegerRow& row : rows) {
+    for (size_t block = 0; block < row.scales.size(); ++block) {
+      const auto codes = std::span(row.codes).subspan(kBlock * block, kBlock);
+      append_number(out.codes, DType::kF16, row.scales[block]);
+      if (out.format.kind == StorageKind::kQ4_1) append_number(out.codes, DType::kF16, stored_bias(row, block));
+      if (out.format.kind == StorageKind::kQ8_0) {
+        for (const uint8_t code : codes) out.codes.push_back(std::byte{code} ^ std::byte{128});
+        continue;
+      }
+      for (size_t j = 0; j < kBlock / 2; ++j)
+        out.codes.push_back(static_cast<std::byte>(codes[j] | codes[j + kBlock / 2] << 4));
+    }
+  }
+}
+
+bool is_block(StorageKind kind) {
+  return kind == StorageKind::kQ4_0 || kind == StorageKind::kQ4_1 || kind == StorageKind::kQ8_0;
+}
+
 void put_field(std::vector<std::byte>& words, uint64_t word, uint32_t field, uint32_t value) {
   words[4 * word + field / 2] |= static_cast<std::byte>(value << (4 * (field % 2)));
 }
@@ -141,6 +164,14 @@ bool zeros_fit_gptq(const IntegerRow& row) {
 bool zeros_fit_int8(const IntegerRow& row) {
   for (size_t g = 0; g < row.zeros.size(); ++g)
     if (row.biases[g] != 0 || row.zeros[g] != 128) return false;
+  return true;
+}
+
+// Q4_0 and Q8_0 have one zero point, half the range; Q4_1 has a bias for any.
+bool zeros_fit_block(const IntegerRow& row, StorageKind kind) {
+  const int middle = kind == StorageKind::kQ8_0 ? 128 : 8;
+  for (size_t g = 0; g < row.zeros.size(); ++g)
+    if (kind != StorageKind::kQ4_1 && (row.biases[g] != 0 || row.zeros[g] != middle)) return false;
   return true;
 }
 
@@ -226,6 +257,13 @@ StatusOr<quant::EncodedMatrix> write_integers(const tensor::StorageFormat& forma
       .format = format, .rows = rows.size(), .cols = cols, .codes = {}, .scales = {}, .offsets = {}};
   if (format.kind == StorageKind::kMlxAffine) {
     write_mlx(rows, out);
+    return out;
+  }
+  if (is_block(format.kind)) {
+    const bool block_fit =
+        std::all_of(rows.begin(), rows.end(), [&](const IntegerRow& row) { return zeros_fit_block(row, format.kind); });
+    REJECT_IF(!block_fit, "convert.block_zero", tensor::describe(format), "zero points of half the range", "others");
+    write_blocks(rows, out);
     return out;
   }
   const auto fit = is_gptq(format) ? zeros_fit_gptq : zeros_fit_int8;

@@ -63,6 +63,16 @@ TEST(IntegerRows, GptqAndMlxHoldTheSameNumbers) {
   EXPECT_EQ(again.offsets, gptq.offsets);
 }
 
+TEST(IntegerRows, BlocksComeBackFromMlx) {
+  for (const StorageKind kind : {StorageKind::kQ4_0, StorageKind::kQ4_1, StorageKind::kQ8_0}) {
+    const EncodedMatrix source = encoded({.kind = kind});
+    const IntegerGrid grid = own_grid(source.format, kCols);
+    const auto mlx = write_integers(mlx_format(grid, tensor::DType::kF32), kCols, read_all(source, grid)).value();
+    const auto again = write_integers(source.format, kCols, read_all(mlx, grid)).value();
+    EXPECT_EQ(again.codes, source.codes) << tensor::describe(source.format);
+  }
+}
+
 TEST(IntegerRows, SmallerGroupsRepeatTheirScale) {
   const EncodedMatrix source = encoded(mlx_format({.bits = 4, .group_size = 128}, tensor::DType::kF16));
   const IntegerGrid grid{.bits = 8, .group_size = 32};

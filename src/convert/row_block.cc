@@ -44,6 +44,7 @@ StatusOr<EncodedMatrix> carry_rows(const PlannedWeight& weight, const WeightRead
 }
 
 IntegerGrid grid_of(const tensor::StorageFormat& format) {
+  if (format.bits == 0) return own_grid(format, quant::kIntegerRun);  // GGUF's blocks say it by their kind
   return {.bits = format.bits, .group_size = format.group_size};
 }
 

@@ -59,7 +59,10 @@ TEST(RowOrder, EqualPairsMoveNothing) {
 }
 
 TEST(RowOrder, OnlyQAndKOfLayersThatTurnMove) {
-  model::SoftmaxAttention attention{.heads = 4, .kv_heads = 2, .head_dim = 8};
+  model::SoftmaxAttention attention;
+  attention.heads = 4;
+  attention.kv_heads = 2;
+  attention.head_dim = 8;
   attention.rope = model::Rope{.rotary_dims = 8, .pairs = RopePairs::kHalfSplit, .scaling = {}};
   model::Spec spec;
   spec.layers.assign(2, {.mixer_norm = {}, .mixer = attention, .feed_forward_norm = {}, .feed_forward = {}});

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "convert/float_type.h"
+#include "convert/carry.h"
 #include "convert/gguf_writer.h"
 #include "convert/names.h"
 #include "convert/spec_limits.h"
@@ -51,12 +51,30 @@ StatusOr<const TypeRow*> row_of_word(std::string_view option, std::string_view w
                  .got = std::string(word)});
 }
 
-// The type of each matrix: the one asked for, or its own where it has one here, or F16.
+// Whether the integers of a source lie in blocks of `kind` as they are.
+StatusOr<bool> holds_integers(StorageKind kind, const model::Weight& source) {
+  if (kind != StorageKind::kQ4_0 && kind != StorageKind::kQ4_1 && kind != StorageKind::kQ8_0) return false;
+  TRY(const Carry carry, try_carry(source, own_grid({.kind = kind}, source.cols)));
+  if (!carry.possible || !carry.scales_fit_f16) return false;
+  return kind == StorageKind::kQ4_1 ? carry.biases_fit_f16 : carry.symmetric;
+}
+
+// The smallest block that holds a source of other packings exactly; F16 when there is none.
+StatusOr<StorageKind> kind_like(const model::Weight& source) {
+  for (const StorageKind kind : {StorageKind::kQ4_0, StorageKind::kQ4_1, StorageKind::kQ8_0}) {
+    TRY(const bool holds, holds_integers(kind, source));
+    if (holds) return kind;
+  }
+  return StorageKind::kF16;
+}
+
+// The type of each matrix: the one asked for, or its own where it has one here, or one that holds its integers.
 StatusOr<StorageKind> kind_of(const PlannedWeight& weight, const Options& options) {
   if (is_vector(weight)) return StorageKind::kF32;
   if (!options.type) {
     const bool own = row_of(weight.source->format.kind) != nullptr && !weight.source->outer_scales;
-    return own ? weight.source->format.kind : StorageKind::kF16;
+    if (own) return weight.source->format.kind;
+    return kind_like(*weight.source);
   }
   TRY(const TypeRow* asked, row_of_word("--type", *options.type));
   const auto fits = quant::row_bytes({.kind = asked->kind}, weight.source->cols, weight.name);
@@ -236,6 +254,9 @@ StatusOr<Plan> plan(const model::Model& model, const Options& options) {
   for (PlannedWeight& weight : plan.weights) {
     TRY(const StorageKind kind, kind_of(weight, options));
     store_as(weight, {.kind = kind});
+    if (weight.method != Method::kRound || is_vector(weight)) continue;
+    TRY(const bool carried, holds_integers(kind, *weight.source));
+    if (carried) weight.method = Method::kCarryIntegers;
   }
   TRY(const GgufKeys keys, keys_of(model, shape, options, plan));
   TRY(lay_out(keys, rope_divisors(*shape.attention.rope), plan));

@@ -144,6 +144,8 @@ StatusOr<Plan> plan(const model::Model& model, const Options& options) {
   TRY(Json config, hugging_face_config(model, torch_name(dtype), "gptq"));
   TRY(plan.weights, named_weights(model, arch::Dialect::kHuggingFace, model::RopePairs::kHalfSplit));
   const uint32_t group_size = options.group_size.value_or(group_size_of(plan.weights));
+  REJECT_IF(group_size == 0, "convert.gptq_groups", model.provenance.path,
+            "a source with integers of 4 bits in groups (this target does not quantise)", "no integers");
   Planner planner(dtype, fallback, group_size);
   std::vector<SafetensorsEntry> entries;
   for (PlannedWeight& weight : plan.weights) {
