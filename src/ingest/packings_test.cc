@@ -79,5 +79,48 @@ TEST(Packings, ZeroPointsOfTheOtherConventionAreNoted) {
   EXPECT_NE(model->provenance.notes.back().find("gptq_v2"), std::string::npos);
 }
 
+TEST(Packings, OfAnotherMethodAreNotReadAsTheTensorsLook) {
+  PackedDraft draft = PackedDraft::of("gptq");
+  for (const char* method : {"exl2", "exl3", "aqlm", "vptq", "spqr", "eetq", "higgs", "bitnet", "quark"}) {
+    draft.config.set("quant_method", method);
+    const Status status = load_draft(draft).status();
+    EXPECT_EQ(rejection_site(status), "methods.unknown") << method;
+    EXPECT_NE(status.message().find(method), std::string::npos) << status;
+  }
+}
+
+TEST(Packings, OfOtherEnginesAreRefusedByTheirNames) {
+  const std::map<std::string, std::string> suffixes = {{"q_weight", "EXL2"},
+                                                       {"trellis", "EXL3"},
+                                                       {"codebooks", "AQLM"},
+                                                       {"centroids.weight", "VPTQ"},
+                                                       {"dense_weights", "SpQR"},
+                                                       {"weight_g_idx_perm", "Marlin"},
+                                                       {"B", "Marlin"}};
+  for (const auto& [suffix, name] : suffixes) {
+    PackedDraft draft;
+    draft.put(suffix + " I32 4 32");
+    const Status status = load_draft(draft).status();
+    EXPECT_EQ(rejection_site(status), "foreign.tensor") << suffix;
+    EXPECT_NE(status.message().find(name), std::string::npos) << status;
+  }
+}
+
+TEST(Packings, WordsThatWereRepackedForOneKernelAreRefused) {
+  PackedDraft draft = PackedDraft::of("gptq");
+  draft.config.set("is_marlin_format", true);
+  EXPECT_EQ(rejection_site(load_draft(draft).status()), "words.layout");
+}
+
+TEST(Packings, OneTensorInTwoShardsIsRefused) {
+  Files files = read_model("tiny/sharded-hf");
+  const std::string first = "model-00001-of-00003.safetensors", last = "model-00003-of-00003.safetensors";
+  SafetensorsDraft draft = SafetensorsDraft::parse(files[first]);
+  for (const auto& [name, entry] : SafetensorsDraft::parse(files[last]).header)
+    if (name != "__metadata__") draft.add(name, "F16", {1}, 2);
+  files[first] = draft.text();
+  EXPECT_EQ(rejection_site(load_from(*file_set(files), "", {}).status()), "container.tensor_twice");
+}
+
 }  // namespace
 }  // namespace motley::ingest::testing

@@ -52,9 +52,9 @@ std::vector<Words> possible(const Tensor& qweight, uint64_t rows, uint64_t cols)
 // The layout that the configuration names; nullopt where it names none.
 std::optional<Layout> named_layout(std::string_view word) {
   if (word == "gptq" || word == "gptq_v2") return Layout::kGptq;
-  if (word == "gemm" || word == "exllama" || word == "ipex") return Layout::kAwqGemm;
+  if (word == "gemm" || word == "exllama" || word == "exllamav2" || word == "ipex") return Layout::kAwqGemm;
   if (word == "gemv") return Layout::kAwqGemv;
-  if (word == "gemv_fast") return Layout::kAwqGemvFast;
+  if (word == "gemv_fast" || word == "llm-awq") return Layout::kAwqGemvFast;
   return std::nullopt;
 }
 
@@ -64,10 +64,12 @@ std::string_view layout_name(Layout layout) {
 }
 
 StatusOr<Words> choose(const Tensor& qweight, const model::RequiredWeight& required, const PackingClaim& claim) {
-  REJECT_IF(claim.layout == "marlin", "words.marlin", where(qweight),
-            "words in GPTQ's or AWQ's own order (the checkpoint before it was repacked for one kernel)", "Marlin");
   const std::vector<Words> words = possible(qweight, required.rows, required.cols);
   const auto named = named_layout(claim.layout);
+  // Others have words of the same shape: Marlin's tiles, gptq_p's planes.
+  REJECT_IF(!named && !claim.layout.empty(), "words.layout", where(qweight),
+            "words in GPTQ's or AWQ's own order (the checkpoint before it was repacked for one kernel)",
+            fmt::format("\"{}\"", claim.layout));
   for (const Words& candidate : words)  // 16-bit words are one layout's only; llm-awq does not name it
     if (!named || *named == candidate.layout || candidate.layout == Layout::kAwqGemvFast) return candidate;
   return reject({.site = "words.qweight_shape",

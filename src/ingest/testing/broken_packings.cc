@@ -47,7 +47,7 @@ std::vector<BrokenInput> words() {
   return {
       row("gptq", "words that are bytes", "words.qweight_type", with("qweight U8 32 32")),
       row("gptq", "words of five bits", "words.qweight_shape", with("qweight I32 10 32")),
-      row("gptq", "words that were repacked for one kernel", "words.marlin", saying("is_marlin_format", true)),
+      row("gptq", "planes of bits, in as many words", "words.layout", saying("checkpoint_format", "gptq_p")),
       row("gptq", "no scales", "words.scales_missing", without("scales")),
       row("gptq", "scales that are integers", "words.scales_type", with("scales I32 2 32")),
       row("gptq", "scales with the outputs first", "words.scales_shape", with("scales F16 32 2")),
@@ -133,6 +133,9 @@ std::vector<BrokenInput> whole_bytes() {
       row("ct-int8", "zero points in four bytes", "scaled.zero_type", with("weight_zero_point I32 32 1")),
       row("ct-int8", "zero points of another shape than the scales", "packing.offset_shape",
           with("weight_zero_point I8 1 32")),
+      row("int8-runs", "runs with the inputs first", "llama2c_int8.shape", with("weight I8 64 32")),
+      row("int8-runs", "runs with scales in half", "llama2c_int8.scale_type", with("scales F16 32")),
+      row("int8-runs", "runs of no whole length", "llama2c_int8.scale_count", with("scales F32 33")),
       row("fbgemm", "one scale where there should be one a row", "packing.group_rows_claimed",
           with("weight_scale F32 1")),
   };

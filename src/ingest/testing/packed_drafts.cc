@@ -95,6 +95,7 @@ const std::vector<PackedLayout>& layouts() {
        "weight U8 32 32; weight_scale F8_E4M3 32 4; weight_scale_2 F32 =1; input_scale F32 =1"},
       {"modelopt-int4", "modelopt int4 4-bit integers, groups of 32, f32 scales",
        R"({"quant_method":"modelopt","quant_algo":"W4A16_AWQ"})", "weight U8 16 64; weight_scale F32 32 2"},
+      {"int8-runs", "llama2.c 8-bit integers, groups of 64, f32 scales", "", "weight I8 32 64; scales F32 32"},
       {"metal", "MLX affine 4-bit, groups of 32, bf16 scales", R"({"quant_method":"metal","bits":4,"group_size":32})",
        "weight U32 32 8; scales BF16 32 2; qbiases BF16 32 2"},
   };
