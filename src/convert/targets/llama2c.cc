@@ -10,6 +10,7 @@
 #include "convert/spec_limits.h"
 #include "convert/target.h"
 #include "convert/text_files.h"
+#include "convert/vocabulary_of.h"
 
 namespace motley::convert::targets_internal {
 namespace {
@@ -198,8 +199,9 @@ bool fits_tokenizer_bin(const model::Vocabulary& vocabulary, uint32_t count) {
 }
 
 Status add_text(const model::Model& model, Plan& plan) {
-  const auto* vocabulary = std::get_if<model::Vocabulary>(&model.text.tokenizer);
-  if (vocabulary != nullptr && fits_tokenizer_bin(*vocabulary, model.spec.vocabulary)) {
+  std::vector<std::string> reasons;
+  TRY(const auto vocabulary, vocabulary_of(model, reasons));
+  if (vocabulary && fits_tokenizer_bin(*vocabulary, model.spec.vocabulary)) {
     plan.files.push_back(text_file("tokenizer.bin", tokenizer_bin(*vocabulary)));
     return absl::OkStatus();
   }
