@@ -1,5 +1,7 @@
 #include "convert/carry.h"
 
+#include "ingest/weight_reader.h"
+
 namespace motley::convert {
 namespace {
 
@@ -23,7 +25,7 @@ void look_at(const IntegerRow& row, IntegerGrid grid, Carry& carry) {
 }  // namespace
 
 StatusOr<Carry> try_carry(const model::Weight& weight, IntegerGrid grid) {
-  TRY(const WeightReader reader, WeightReader::open(weight));
+  TRY(const ingest::WeightReader reader, ingest::WeightReader::open(weight));
   Carry carry;
   IntegerRow row;
   for (uint64_t n = 0; n < weight.rows && carry.possible; ++n) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "convert/integer_rows.h"
-#include "convert/weight_reader.h"
+#include "model/model.h"
 
 namespace motley::convert {
 

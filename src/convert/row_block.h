@@ -2,10 +2,12 @@
 #pragma once
 
 #include "convert/plan.h"
-#include "convert/weight_reader.h"
+#include "ingest/weight_reader.h"
 #include "quant/stored_matrix.h"
 
 namespace motley::convert {
+
+using ingest::WeightReader;
 
 // How far the decoded target is from the decoded source. Sums, so that runs can be added up.
 struct Difference {

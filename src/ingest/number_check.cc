@@ -18,11 +18,10 @@ StatusOr<NumberStatistics> check_weight(const model::Weight& weight, ThreadPool&
                   [&](uint64_t begin, uint64_t end, uint32_t thread) {
                     std::vector<float> row(weight.cols);
                     for (uint64_t n = begin; n < end; ++n) {
-                      reader.decode_row(n, row);
+                      reader.read_row(n, row);
                       for (const float value : row) of_thread[thread].add(value);
                     }
                   });
-  reader.done();
   NumberStatistics total;
   for (const NumberStatistics& part : of_thread) total.merge(part);
   return total;

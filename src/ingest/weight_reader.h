@@ -1,33 +1,42 @@
-// The bytes of one weight, all parts, for those who decode it on the host: checks, conversions. Devices have their own
-// way, which copies into their memory.
+// The numbers of a stored weight row by row, whatever its format, for those who decode it on the host: checks and
+// conversions. Devices have their own way, which copies into their memory. Sources may be read-only; nothing is kept
+// but views into the source's map (copies of a part where it has none).
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "model/model.h"
 #include "quant/stored_matrix.h"
 
 namespace motley::ingest {
 
-// Lifetime: views into the sources (or copies of them where they are not mapped); the weight outlives it. Threads: any
-// may read.
+// Threads: read_row() from any at once. Lifetime: `weight` outlives it; its end gives the pages back.
 class WeightReader {
  public:
   // The errors of reading.
   static StatusOr<WeightReader> open(const model::Weight& weight);
+  ~WeightReader();
+  WeightReader(WeightReader&&) = default;
+  WeightReader& operator=(WeightReader&&) = delete;
+  WeightReader(const WeightReader&) = delete;
+  WeightReader& operator=(const WeightReader&) = delete;
 
-  const quant::StoredMatrix& stored() const { return stored_; }
-  // Input k of row n as f32, in the order of the network's inputs (an order of the file's is undone).
-  void decode_row(uint64_t row, std::span<float> out) const;
-  // The pages are not needed any more.
-  void done() const;
+  const model::Weight& weight() const { return *weight_; }
+  const quant::StoredMatrix& matrix() const { return matrix_; }
+
+  // Row `row` in the order of the network's inputs (not of positions): cols floats.
+  void read_row(uint64_t row, std::span<float> out) const;
 
  private:
-  StatusOr<std::span<const std::byte>> open_piece(const std::optional<model::Piece>& piece);
+  explicit WeightReader(const model::Weight& weight) : weight_(&weight) {}
+  StatusOr<std::span<const std::byte>> open_part(const std::optional<model::Piece>& piece);
 
-  const model::Weight* weight_ = nullptr;
-  quant::StoredMatrix stored_;
-  std::vector<std::vector<std::byte>> copies_;
+  const model::Weight* weight_;
+  quant::StoredMatrix matrix_;
+  std::vector<std::vector<std::byte>> copies_;  // of parts that are not mapped
 };
 
 }  // namespace motley::ingest
