@@ -118,40 +118,59 @@ void read_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t 
   }
 }
 
-// Runs of codes that lie in bytes or words side by side, without computing the place of each; false where they do not.
-bool read_runs(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n, uint64_t first,
-               std::span<uint8_t> out) {
-  using enum CodeOrder;
-  const CodeOrder order = matrix.format.grouping.order;
-  const std::byte* codes = matrix.codes.data();
-  if (!matrix.input_order.empty()) return false;
-  if ((order == kRows || order == kWordRows) && shape.bits() == 8) {
-    const std::byte* from =
-        codes + (order == kRows ? first_bit<kRows>(shape, n, first) : first_bit<kWordRows>(shape, n, first)) / 8;
-    for (uint64_t i = 0; i < out.size(); ++i) out[i] = std::to_integer<uint8_t>(from[i]);
-    return true;
+// Runs of codes that lie in bytes or words side by side, without computing the place of each.
+
+bool rows_of_bytes(const GroupedShape& shape) {
+  const CodeOrder order = shape.format.grouping.order;
+  return order == CodeOrder::kRows || order == CodeOrder::kWordRows;
+}
+
+uint64_t row_bit(const GroupedShape& shape, uint64_t n, uint64_t first) {
+  return shape.format.grouping.order == CodeOrder::kRows ? first_bit<CodeOrder::kRows>(shape, n, first)
+                                                         : first_bit<CodeOrder::kWordRows>(shape, n, first);
+}
+
+void read_bytes(const std::byte* from, std::span<uint8_t> out) {
+  for (uint64_t i = 0; i < out.size(); ++i) out[i] = std::to_integer<uint8_t>(from[i]);
+}
+
+enum class FirstNibble : uint8_t { kLow, kHigh };
+
+void read_nibbles(const std::byte* from, FirstNibble first, std::span<uint8_t> out) {
+  const uint64_t low = first == FirstNibble::kLow ? 0 : 1;
+  for (uint64_t i = 0; i < out.size() / 2; ++i) {
+    out[2 * i + low] = static_cast<uint8_t>(low_nibble(from, i));
+    out[2 * i + 1 - low] = static_cast<uint8_t>(high_nibble(from, i));
   }
-  const bool rows = order == kRows || order == kWordRows;
-  if ((rows || order == kFlatHighFirst) && shape.bits() == 4) {
-    const uint64_t bit = order == kRows       ? first_bit<kRows>(shape, n, first)
-                         : order == kWordRows ? first_bit<kWordRows>(shape, n, first)
-                                              : first_bit<kFlatHighFirst>(shape, n, first) ^ 4;
-    if (bit % 8 != 0 || out.size() % 2 != 0) return false;
-    const std::byte* from = codes + bit / 8;
-    for (uint64_t i = 0; i < out.size() / 2; ++i) {
-      out[2 * i] = static_cast<uint8_t>(rows ? low_nibble(from, i) : high_nibble(from, i));
-      out[2 * i + 1] = static_cast<uint8_t>(rows ? high_nibble(from, i) : low_nibble(from, i));
-    }
-    return true;
-  }
+}
+
+// Whole words of one column.
+void read_column(const GroupedShape& shape, const std::byte* codes, uint64_t n, uint64_t first,
+                 std::span<uint8_t> out) {
   const uint64_t per_word = kWordBits / shape.bits();
-  if (order != kColumns || shape.bits() == 3 || first % per_word != 0 || out.size() % per_word != 0) return false;
   const uint32_t mask = (1u << shape.bits()) - 1;
   for (uint64_t i = 0; i < out.size(); i += per_word) {
     const uint32_t word = load_u32(codes + ((first + i) / per_word * shape.rows + n) * 4);
     for (uint64_t j = 0; j < per_word; ++j) out[i + j] = static_cast<uint8_t>(word >> (shape.bits() * j) & mask);
   }
-  return true;
+}
+
+// False where codes do not lie so.
+bool read_runs(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n, uint64_t first,
+               std::span<uint8_t> out) {
+  const std::byte* codes = matrix.codes.data();
+  const bool even = first % 2 == 0 && out.size() % 2 == 0;
+  if (!matrix.input_order.empty()) return false;
+  if (rows_of_bytes(shape) && shape.bits() == 8) return read_bytes(codes + row_bit(shape, n, first) / 8, out), true;
+  if (rows_of_bytes(shape) && shape.bits() == 4 && even)
+    return read_nibbles(codes + row_bit(shape, n, first) / 8, FirstNibble::kLow, out), true;
+  if (matrix.format.grouping.order == CodeOrder::kFlatHighFirst && even && shape.cols % 2 == 0)
+    return read_nibbles(codes + (n * shape.cols + first) / 2, FirstNibble::kHigh, out), true;
+  const uint64_t per_word = kWordBits / shape.bits();
+  if (matrix.format.grouping.order != CodeOrder::kColumns || shape.bits() == 3 || first % per_word != 0 ||
+      out.size() % per_word != 0)
+    return false;
+  return read_column(shape, codes, n, first, out), true;
 }
 
 void read_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n, uint64_t first,
