@@ -1,6 +1,7 @@
 // Grouped formats: codes with a scale for each group of inputs, in the orders of tensor/storage_format.h. Each float
 // operation is the one that the format's own software does, in its order, so that the results are the same bits.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "quant/grouped_layout.h"
@@ -205,20 +206,20 @@ void read_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t 
   }
 }
 
-// Codes a piece at a time, so that they need no memory of their own: `use(position, code)` runs inside one group.
-template <typename Begin, typename Use>
-void for_codes(const StoredMatrix& matrix, uint64_t row, uint64_t first, uint64_t count, const Begin& begin_group,
-               const Use& use) {
+// Calls use(group, place of the first code in the output, codes) for runs of codes inside one group, so that they need
+// no memory of their own.
+template <typename Use>
+void for_codes(const StoredMatrix& matrix, uint64_t row, uint64_t first, uint64_t count, const Use& use) {
   const GroupedShape shape{matrix.format, matrix.rows, matrix.cols};
   uint8_t codes[256];
   for (uint64_t k = first; k < first + count;) {
-    begin_group(group_at(shape, matrix, row, k));
+    const Group group = group_at(shape, matrix, row, k);
     const uint64_t end = std::min(first + count, run_end(shape, row, k));
     while (k < end) {
-      const uint64_t piece = std::min<uint64_t>(end - k, sizeof(codes));
-      read_codes(shape, matrix, row, k, std::span(codes).first(piece));
-      for (uint64_t i = 0; i < piece; ++i) use(k + i - first, codes[i]);
-      k += piece;
+      const std::span piece = std::span(codes).first(std::min<uint64_t>(end - k, sizeof(codes)));
+      read_codes(shape, matrix, row, k, piece);
+      use(group, k - first, std::span<const uint8_t>(piece));
+      k += piece.size();
     }
   }
 }
@@ -244,30 +245,49 @@ float value_of(CodeValue value, uint32_t code) {
 
 bool is_integer(CodeValue value) { return value == CodeValue::kUnsigned || value == CodeValue::kSigned; }
 
+// What each code of a float or table stands for.
+std::array<float, 256> values_of(CodeValue value) {
+  std::array<float, 256> values{};
+  const size_t count = value == CodeValue::kE4M3 || value == CodeValue::kE5M2 ? 256 : 16;
+  for (uint32_t code = 0; code < count; ++code) values[code] = value_of(value, code);
+  return values;
+}
+
+// Numbers of one group from their values in place, by the operations of the format's own software in their order.
+void finish(const tensor::Grouping& grouping, const Group& group, std::span<float> numbers) {
+  switch (grouping.offset) {
+    case OffsetKind::kZeros:
+      for (float& number : numbers) number = (number - group.shift) * group.scale;
+      return;
+    case OffsetKind::kShifts:
+      for (float& number : numbers) number = number * group.scale - group.shift;
+      return;
+    case OffsetKind::kBiases:
+      for (float& number : numbers) number = number * group.scale + group.shift;
+      return;
+    default:
+      for (float& number : numbers) number *= group.scale;
+  }
+  if (grouping.rule == ScaleRule::kOver127)
+    for (float& number : numbers) number *= kOneOver127;
+}
+
 void grouped_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out) {
+  static const std::array<float, 256> kValues[] = {values_of(CodeValue::kNf4), values_of(CodeValue::kBnbFp4),
+                                                   values_of(CodeValue::kE2M1), values_of(CodeValue::kE4M3),
+                                                   values_of(CodeValue::kE5M2)};
   const tensor::Grouping& grouping = matrix.format.grouping;
   const bool integers = is_integer(grouping.value);
-  Group group;
-  for_codes(
-      matrix, row, first, out.size(), [&](const Group& next) { group = next; },
-      [&](uint64_t at, uint8_t code) {
-        const float value =
-            integers ? static_cast<float>(int{code} - group.zero_point) : value_of(grouping.value, code);
-        switch (grouping.offset) {
-          case OffsetKind::kZeros:
-            out[at] = (value - group.shift) * group.scale;
-            return;
-          case OffsetKind::kShifts:
-            out[at] = value * group.scale - group.shift;
-            return;
-          case OffsetKind::kBiases:
-            out[at] = value * group.scale + group.shift;
-            return;
-          default:
-            out[at] = value * group.scale;
-        }
-        if (grouping.rule == ScaleRule::kOver127) out[at] *= kOneOver127;
-      });
+  const auto& values =
+      kValues[integers ? 0 : static_cast<size_t>(grouping.value) - static_cast<size_t>(CodeValue::kNf4)];
+  for_codes(matrix, row, first, out.size(), [&](const Group& group, uint64_t at, std::span<const uint8_t> codes) {
+    const std::span<float> numbers = out.subspan(at, codes.size());
+    if (integers)
+      for (size_t i = 0; i < codes.size(); ++i) numbers[i] = static_cast<float>(int{codes[i]} - group.zero_point);
+    else
+      for (size_t i = 0; i < codes.size(); ++i) numbers[i] = values[codes[i]];
+    finish(grouping, group, numbers);
+  });
 }
 
 void grouped_decode_codes(const StoredMatrix& matrix, uint64_t row, std::span<uint8_t> out) {
@@ -284,20 +304,15 @@ IntegerForm grouped_integer_form(const StorageFormat& format, uint64_t cols) {
                                                                                                  : IntegerForm::kBiased;
 }
 
-int16_t integer_of(CodeValue value, uint32_t code, int zero_point) {
-  const auto with_sign = [&](int16_t magnitude) {
-    return static_cast<int16_t>((code & 8) != 0 ? -magnitude : magnitude);
-  };
-  switch (value) {
-    case CodeValue::kNf4:
-      return static_cast<int16_t>(std::lround(kNf4[code] * kNf4Unit));
-    case CodeValue::kBnbFp4:
-      return with_sign(kBnbFp4Units[code & 7]);
-    case CodeValue::kE2M1:
-      return with_sign(kTwiceE2m1[code & 7]);
-    default:
-      return static_cast<int16_t>(static_cast<int>(code) - zero_point);
+// The integers of a table's codes.
+std::array<int16_t, 16> table_of(CodeValue value) {
+  std::array<int16_t, 16> table{};
+  for (uint32_t code = 0; code < 16; ++code) {
+    const int16_t magnitude = value == CodeValue::kBnbFp4 ? kBnbFp4Units[code & 7] : kTwiceE2m1[code & 7];
+    table[code] = value == CodeValue::kNf4 ? static_cast<int16_t>(std::lround(kNf4[code] * kNf4Unit))
+                                           : static_cast<int16_t>((code & 8) != 0 ? -magnitude : magnitude);
   }
+  return table;
 }
 
 float integer_unit(const tensor::Grouping& grouping) {
@@ -329,17 +344,23 @@ float bias_of(OffsetKind offset, const Group& group) {
 
 void grouped_decode_integers(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<int16_t> integers,
                              std::span<float> scales, std::span<float> biases) {
+  static const std::array<int16_t, 16> kTables[] = {table_of(CodeValue::kNf4), table_of(CodeValue::kBnbFp4),
+                                                    table_of(CodeValue::kE2M1)};
   const tensor::Grouping& grouping = matrix.format.grouping;
+  const bool plain = is_integer(grouping.value);
+  const auto& table = kTables[plain ? 0 : static_cast<size_t>(grouping.value) - static_cast<size_t>(CodeValue::kNf4)];
   const float unit = integer_unit(grouping);
-  Group group;
-  for_codes(
-      matrix, row, first, integers.size(), [&](const Group& next) { group = next; },
-      [&](uint64_t at, uint8_t code) {
-        integers[at] = integer_of(grouping.value, code, group.zero_point);
-        if (at % kIntegerRun != 0) return;
-        scales[at / kIntegerRun] = group.scale * unit;
-        biases[at / kIntegerRun] = bias_of(grouping.offset, group);
-      });
+  for_codes(matrix, row, first, integers.size(), [&](const Group& group, uint64_t at, std::span<const uint8_t> codes) {
+    int16_t* out = integers.data() + at;
+    for (uint64_t run = at / kIntegerRun; run < (at + codes.size()) / kIntegerRun; ++run) {
+      scales[run] = group.scale * unit;
+      biases[run] = bias_of(grouping.offset, group);
+    }
+    if (plain)
+      for (size_t i = 0; i < codes.size(); ++i) out[i] = static_cast<int16_t>(codes[i] - group.zero_point);
+    else
+      for (size_t i = 0; i < codes.size(); ++i) out[i] = table[codes[i] & 15];
+  });
 }
 
 }  // namespace

@@ -76,13 +76,13 @@ class SliceBytes {
   std::vector<PieceBytes> pieces_;
 };
 
-// Rows that are copied at once from a source that is not mapped: a panel at least, about 64 MiB.
-constexpr uint64_t kCopiedBytes = 64 << 20;
+// Bytes of a source that are in memory beside what was made of them: mapped pages are given back, and copies freed,
+// after so many. An untied head is as large as all the scratch that a model may have.
+constexpr uint64_t kUploadBytes = 16 << 20;
 
+// A panel at least.
 uint64_t rows_at_once(const WeightSlice& slice) {
-  const Piece& codes = slice.weight->codes;
-  if (codes.source->view(codes.range)) return slice.rows;
-  const uint64_t rows = kCopiedBytes / std::max<uint64_t>(1, slice.weight->stored_bytes() / slice.weight->rows);
+  const uint64_t rows = kUploadBytes / std::max<uint64_t>(1, slice.weight->stored_bytes() / slice.weight->rows);
   return std::max<uint64_t>(kernels::kPanelRows, rows / kernels::kPanelRows * kernels::kPanelRows);
 }
 
@@ -147,9 +147,12 @@ StatusOr<kernels::PanelMatrix> CpuDevice::upload_panels(const WeightSlice& slice
 StatusOr<std::span<const std::byte>> CpuDevice::copy_part(const std::optional<model::Piece>& piece) {
   if (!piece) return std::span<const std::byte>();
   TRY(const std::span<std::byte> memory, arena_.allocate(piece->range.size_bytes));
-  piece->source->will_need(piece->range);
-  TRY(piece->source->read(piece->range.offset, memory));
-  piece->source->done_with(piece->range);
+  for (uint64_t at = 0; at < memory.size(); at += kUploadBytes) {
+    const ByteRange range{piece->range.offset + at, std::min<uint64_t>(kUploadBytes, memory.size() - at)};
+    piece->source->will_need(range);
+    TRY(piece->source->read(range.offset, memory.subspan(at, range.size_bytes)));
+    piece->source->done_with(range);
+  }
   weight_bytes_ += memory.size();
   return memory;
 }
