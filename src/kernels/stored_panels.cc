@@ -66,7 +66,8 @@ void add_tile(const IntegerTile& tile, const QuantizedRows& x, uint64_t begin, f
       const uint64_t col = begin + uint64_t{run} * kRun;
       const int16_t* codes = x.codes + t * x.stride + col;
       const float xscale = x.scales[t * groups + col / kChunkCols];
-      const float sum = xscale * static_cast<float>(x.half_sums[2 * t * groups + col / kRun]);
+      const int32_t half_sum = x.half_sums[2 * t * groups + col / kRun];
+      const float sum = xscale * static_cast<float>(half_sum);
       for (uint32_t row = 0; row < kPanelRows; ++row) {
         int32_t i = 0;
         for (uint32_t k = 0; k < kRun; ++k) i += tile.weights[run][k / 2][row][k % 2] * codes[k];
@@ -84,7 +85,8 @@ float add_row(const IntegerRow& row, const QuantizedRows& x, uint64_t begin, flo
     for (uint32_t k = 0; k < kRun; ++k) i += row.weights[run * kRun + k] * x.codes[col + k];
     const float xscale = x.scales[col / kChunkCols];
     y = std::fma(static_cast<float>(i) * row.scales[run], xscale, y);
-    if (row.biased) y = std::fma(row.biases[run], xscale * static_cast<float>(x.half_sums[col / kRun]), y);
+    const int32_t half_sum = x.half_sums[col / kRun];
+    if (row.biased) y = std::fma(row.biases[run], xscale * static_cast<float>(half_sum), y);
   }
   return y;
 }

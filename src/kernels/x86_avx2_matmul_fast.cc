@@ -167,7 +167,8 @@ float add_row(const IntegerRow& row, const QuantizedRows& x, uint64_t begin, flo
     const float scaled = static_cast<float>(sum_of(products)) * row.scales[run];
     sum = _mm_fmadd_ss(_mm_set_ss(scaled), _mm_set_ss(xscale), sum);
     if (!row.biased) continue;
-    const float scaled_sum = xscale * static_cast<float>(x.half_sums[col / quant::kIntegerRun]);
+    const int32_t half_sum = x.half_sums[col / quant::kIntegerRun];
+    const float scaled_sum = xscale * static_cast<float>(half_sum);
     sum = _mm_fmadd_ss(_mm_set_ss(row.biases[run]), _mm_set_ss(scaled_sum), sum);
   }
   return _mm_cvtss_f32(sum);

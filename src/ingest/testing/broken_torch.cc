@@ -102,12 +102,31 @@ std::vector<BrokenInput> broken_pickle() {
   };
 }
 
+// HQQ's own files hold numbers of a module as plain values among the tensors.
+static BrokenInput hqq_option_in_words() {
+  return {"a number of HQQ's that is a word", "hqq.attribute",
+          [] {
+            TorchDraft draft = TorchDraft::of("tiny/untied-hf");
+            const std::string module = "model.layers.0.mlp.up_proj";
+            for (TorchDraftTensor& tensor : draft.tensors)
+              if (tensor.name == module + ".weight") tensor.name = module + ".W_q";
+            draft.others = {{module + ".nbits", pickle_text("four")}};
+            Files files = read_model("tiny/untied-hf");
+            files.erase("model.safetensors");
+            files["pytorch_model.bin"] = draft.text();
+            return files;
+          },
+          "",
+          {}};
+}
+
 std::vector<BrokenInput> broken_torch() {
   std::string deep;
   for (int depth = 0; depth < 40; ++depth) deep += absl::StrCat("}", pickle_text("x"));
   deep += absl::StrCat("N", times(40, "s"));
   const std::string parameter = pickle_global("torch._utils", "_rebuild_parameter");
   return {
+      hqq_option_in_words(),
       first("a negative offset", "torch.number", [](auto& t) { t.offset = -1; }),
       first("nine dimensions", "torch.dimensions", [](auto& t) { t.shape.assign(9, 1); }),
       first("fewer strides than dimensions", "torch.stride_count", [](auto& t) { t.strides.pop_back(); }),
