@@ -49,6 +49,13 @@ def furthest(a, b):
     return max(abs(x - y) for x, y in zip(flat_a, flat_b)) / (max(flat_a) - min(flat_a))
 
 
+def half_split(rows, row_bytes, head_rows):
+    """Rows whose pairs lie side by side in each head, with the first ones of all pairs before the second ones."""
+    order = [2 * i + second for second in (0, 1) for i in range(head_rows // 2)]
+    heads = range(0, len(rows) // row_bytes, head_rows)
+    return b"".join(rows[(head + i) * row_bytes:(head + i + 1) * row_bytes] for head in heads for i in order)
+
+
 class Conversion(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -95,6 +102,25 @@ class RowsOfQAndK(Conversion):
                 target, _ = self.convert(TINY / f"{name}-hf", f"{name}.{to}", to)
                 self.assertLess(furthest(want, logits(target)), SAME, (name, to))
                 self.assertGreater(furthest(want, logits(target, "--override", f"rope_pairs={other}")), SEEN)
+
+    def test_a_wrong_order_of_q_or_of_k_or_of_the_wrong_heads_is_seen(self):
+        source = TINY / "rope-grouped-kv-hf"
+        target, _ = self.convert(source, "llama2c", "llama2c")
+        model, want = pathlib.Path(target) / "model.bin", logits(source)
+        good = model.read_bytes()
+        dim, _, layers, heads, kv_heads, vocabulary, _ = struct.unpack("<7i", good[:28])
+        self.assertNotEqual(heads, kv_heads)
+        self.assertLessEqual(furthest(want, logits(target)), SAME)
+        kv_rows = dim // heads * kv_heads
+        wq = 28 + 4 * (abs(vocabulary) * dim + layers * dim)
+        wk = wq + 4 * layers * dim * dim
+        for begin, rows, of_heads in ((wq, dim, heads), (wk, kv_rows, kv_heads), (wk, kv_rows, heads)):
+            bent = bytearray(good)
+            for layer in range(layers):
+                at = begin + 4 * layer * rows * dim
+                bent[at:at + 4 * rows * dim] = half_split(good[at:at + 4 * rows * dim], 4 * dim, rows // of_heads)
+            model.write_bytes(bent)
+            self.assertGreater(furthest(want, logits(target)), SEEN, (begin, of_heads))
 
     def test_other_directions(self):
         for source in ("rope-grouped-kv-gguf", "rope-one-kv-llama2c", "bias-gguf", "wide-heads-gguf", "llama3-scaling-gguf",
