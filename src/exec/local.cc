@@ -60,7 +60,7 @@ StatusOr<std::string> local_device_name(const LocalOptions& options) {
   return device->facts().name;
 }
 
-StatusOr<std::unique_ptr<Runner>> make_local_runner(std::shared_ptr<const model::Model> model,
+StatusOr<std::unique_ptr<Runner>> make_local_runner(const std::shared_ptr<const model::Model>& model,
                                                     const LocalOptions& options) {
   TRY(std::unique_ptr<Device> device, make_device(options));
   const uint64_t available = device->facts().available_bytes, weights = weight_bytes(*model);

@@ -23,7 +23,7 @@ StatusOr<std::string> local_device_name(const LocalOptions& options);
 
 // Brings the weights to the device tensor by tensor (packed stays packed; the file's pages are given back as it goes).
 // ResourceExhausted names what would not fit.
-StatusOr<std::unique_ptr<Runner>> make_local_runner(std::shared_ptr<const model::Model> model,
+StatusOr<std::unique_ptr<Runner>> make_local_runner(const std::shared_ptr<const model::Model>& model,
                                                     const LocalOptions& options);
 
 }  // namespace motley::exec

@@ -113,9 +113,10 @@ void run_case(benchmark::State& state, Case c) {
     const PanelRange range = share({0, panels.matrix().panel_count()}, slice++ % slices, slices);
     best = std::min(best, seconds_of([&] { run_once(c, panels.matrix(), x, range, {y.data(), c.rows}); }));
   }
-  const auto bytes = static_cast<double>(c.rows * row_bytes / slices);
+  const uint64_t slice_rows = c.rows / slices;
+  const auto bytes = static_cast<double>(slice_rows * row_bytes);
   state.counters["GB/s"] = bytes / best * 1e-9;
-  state.counters["Gop/s"] = 2e-9 * static_cast<double>(c.rows / slices * c.cols * c.tokens) / best;
+  state.counters["Gop/s"] = 2e-9 * static_cast<double>(slice_rows * c.cols * c.tokens) / best;
   const PanelMatrix& matrix = panels.matrix();
   const std::byte* first_byte = matrix.panels == nullptr ? matrix.stored.codes.data() : matrix.panels;
   if (decode) state.counters["of_read"] = read_seconds({first_byte, c.rows * row_bytes}, c.threads) / best;

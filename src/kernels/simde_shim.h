@@ -70,6 +70,7 @@ inline simde__m512 shim_fmadd_ps(simde__m512 a, simde__m512 b, simde__m512 c) {
 }  // namespace
 }  // namespace motley::kernels
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the names of the intrinsics are the point.
 #define __m512 simde__m512
 #define __m512i simde__m512i
 #define __m256i simde__m256i
@@ -100,3 +101,4 @@ inline simde__m512 shim_fmadd_ps(simde__m512 a, simde__m512 b, simde__m512 c) {
 #define _mm512_storeu_ps simde_mm512_storeu_ps
 #define _mm512_sub_epi32 simde_mm512_sub_epi32
 #define _mm512_sub_ps simde_mm512_sub_ps
+// NOLINTEND(bugprone-reserved-identifier)

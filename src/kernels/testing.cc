@@ -76,7 +76,13 @@ void mend_blocks(std::vector<std::byte>& bytes, size_t block_bytes, size_t scale
 
 // One of each kind of grouped codes: integers with each kind of offset, tables, floats, scales of two levels.
 std::vector<StorageFormat> grouped_formats() {
-  using namespace tensor;
+  using tensor::CodeOrder;
+  using tensor::CodeValue;
+  using tensor::GridOrder;
+  using tensor::Grouping;
+  using tensor::OffsetKind;
+  using tensor::OffsetOrder;
+  using tensor::ScaleRule;
   const auto format = [](std::string_view name, int bits, uint32_t group, DType scales, const auto& change) {
     StorageFormat result{
         .kind = StorageKind::kGrouped, .bits = static_cast<uint8_t>(bits), .group_size = group, .scale_dtype = scales};

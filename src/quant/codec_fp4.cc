@@ -8,7 +8,7 @@
 namespace motley::quant {
 namespace {
 
-constexpr int8_t kTwiceE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+constexpr int16_t kTwiceE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 // Byte j holds input first + j in its low and input first + j + count in its high nibble.
 void run(const std::byte* nibbles, size_t count, float scale, size_t first, const BlockIntegers& out) {

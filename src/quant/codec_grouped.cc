@@ -273,13 +273,13 @@ void finish(const tensor::Grouping& grouping, const Group& group, std::span<floa
 }
 
 void grouped_decode_row(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<float> out) {
-  static const std::array<float, 256> kValues[] = {values_of(CodeValue::kNf4), values_of(CodeValue::kBnbFp4),
-                                                   values_of(CodeValue::kE2M1), values_of(CodeValue::kE4M3),
-                                                   values_of(CodeValue::kE5M2)};
+  static const std::array<float, 256> all_values[] = {values_of(CodeValue::kNf4), values_of(CodeValue::kBnbFp4),
+                                                      values_of(CodeValue::kE2M1), values_of(CodeValue::kE4M3),
+                                                      values_of(CodeValue::kE5M2)};
   const tensor::Grouping& grouping = matrix.format.grouping;
   const bool integers = is_integer(grouping.value);
   const auto& values =
-      kValues[integers ? 0 : static_cast<size_t>(grouping.value) - static_cast<size_t>(CodeValue::kNf4)];
+      all_values[integers ? 0 : static_cast<size_t>(grouping.value) - static_cast<size_t>(CodeValue::kNf4)];
   for_codes(matrix, row, first, out.size(), [&](const Group& group, uint64_t at, std::span<const uint8_t> codes) {
     const std::span<float> numbers = out.subspan(at, codes.size());
     if (integers)
@@ -344,11 +344,11 @@ float bias_of(OffsetKind offset, const Group& group) {
 
 void grouped_decode_integers(const StoredMatrix& matrix, uint64_t row, uint64_t first, std::span<int16_t> integers,
                              std::span<float> scales, std::span<float> biases) {
-  static const std::array<int16_t, 16> kTables[] = {table_of(CodeValue::kNf4), table_of(CodeValue::kBnbFp4),
-                                                    table_of(CodeValue::kE2M1)};
+  static const std::array<int16_t, 16> tables[] = {table_of(CodeValue::kNf4), table_of(CodeValue::kBnbFp4),
+                                                   table_of(CodeValue::kE2M1)};
   const tensor::Grouping& grouping = matrix.format.grouping;
   const bool plain = is_integer(grouping.value);
-  const auto& table = kTables[plain ? 0 : static_cast<size_t>(grouping.value) - static_cast<size_t>(CodeValue::kNf4)];
+  const auto& table = tables[plain ? 0 : static_cast<size_t>(grouping.value) - static_cast<size_t>(CodeValue::kNf4)];
   const float unit = integer_unit(grouping);
   for_codes(matrix, row, first, integers.size(), [&](const Group& group, uint64_t at, std::span<const uint8_t> codes) {
     int16_t* out = integers.data() + at;

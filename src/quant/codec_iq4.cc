@@ -5,7 +5,7 @@
 namespace motley::quant {
 namespace {
 
-constexpr int8_t kValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+constexpr int16_t kValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 // Inputs [first, first + 32).
 void table_run(const std::byte* nibbles, float scale, size_t first, const BlockIntegers& out) {

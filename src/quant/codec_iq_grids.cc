@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kEights = 32;  // runs of 8 inputs in a block
 
 template <int kBits, size_t kCount>
-void grid_values(uint32_t entry, const int8_t* values, int16_t* out) {
+void grid_values(uint32_t entry, const int16_t* values, int16_t* out) {
   for (size_t i = 0; i < kCount; ++i) out[i] = values[entry >> (kBits * i) & ((1u << kBits) - 1)];
 }
 

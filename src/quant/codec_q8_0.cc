@@ -36,7 +36,8 @@ void q8_0_decode_integers(const StoredMatrix& matrix, uint64_t row, uint64_t fir
                           std::span<float> scales, std::span<float> biases) {
   for (size_t i = 0; i < integers.size(); ++i) {
     const std::byte* block = block_of(matrix, row, first + i);
-    integers[i] = static_cast<int8_t>(block[2 + (first + i) % kBlockCols]);
+    const int code = static_cast<int8_t>(block[2 + (first + i) % kBlockCols]);
+    integers[i] = static_cast<int16_t>(code);
     if (i % kIntegerRun != 0) continue;
     scales[i / kIntegerRun] = load_f16(block);
     biases[i / kIntegerRun] = 0;

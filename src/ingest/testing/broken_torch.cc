@@ -104,7 +104,8 @@ std::vector<BrokenInput> broken_pickle() {
 
 // HQQ's own files hold numbers of a module as plain values among the tensors.
 static BrokenInput hqq_option_in_words() {
-  return {"a number of HQQ's that is a word", "hqq.attribute",
+  return {"a number of HQQ's that is a word",
+          "hqq.attribute",
           [] {
             TorchDraft draft = TorchDraft::of("tiny/untied-hf");
             const std::string module = "model.layers.0.mlp.up_proj";

@@ -29,7 +29,7 @@ def main():
         values = list(quant.grid_map)
         grid = np.array(quant.grid).reshape(quant.grid_shape).astype(int)
         entries = [sum(values.index(v) << (bits * i) for i, v in enumerate(row)) for row in grid]
-        lines.append(f"inline constexpr int8_t k{name}Values[{len(values)}] = {{{', '.join(map(str, values))}}};")
+        lines.append(f"inline constexpr int16_t k{name}Values[{len(values)}] = {{{', '.join(map(str, values))}}};")
         lines.append(f"inline constexpr uint16_t k{name}Grid[{len(entries)}] = {{")
         lines += ["    " + ", ".join(f"0x{v:04x}" for v in entries[i:i + 14]) + "," for i in range(0, len(entries), 14)]
         lines.append("};\n")
