@@ -14,12 +14,12 @@ namespace targets_internal {
 }  // namespace targets_internal
 
 std::span<const Target> targets() {
-  static const std::array kTargets = {
+  static const std::array rows = {
 #define MOTLEY_TARGET(name) targets_internal::name(),
 #include "convert/targets/targets.def"
 #undef MOTLEY_TARGET
   };
-  return kTargets;
+  return rows;
 }
 
 StatusOr<const Target*> find_target(std::string_view name) {

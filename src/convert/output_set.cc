@@ -87,7 +87,7 @@ Status OutputSet::move_into_place() {
   if (aside && code) return code_status(code, path_, "move aside");
   fs::rename(partial_path_, path_, code);
   if (code) {
-    const Status status = code_status(code, path_, "finish");
+    Status status = code_status(code, path_, "finish");
     if (aside) fs::rename(old, path_, code);
     return status;
   }

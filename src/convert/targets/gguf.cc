@@ -159,6 +159,7 @@ void add_ends(const model::Model& model, const model::Vocabulary& vocabulary, Gg
 void add_vocabulary(const model::Model& model, const model::Vocabulary& vocabulary, GgufKeys& keys) {
   const bool bpe = vocabulary.kind == model::Vocabulary::Kind::kByteLevelBpe;
   std::vector<int32_t> types;
+  types.reserve(vocabulary.types.size());
   for (const auto type : vocabulary.types) types.push_back(static_cast<int32_t>(type));
   keys.add("tokenizer.ggml.model", bpe ? "gpt2" : "llama");
   keys.add("tokenizer.ggml.pre", bpe ? vocabulary.pre_tokenizer : "default");
