@@ -128,4 +128,11 @@ StatusOr<TextFiles> hugging_face_text(const model::Model& model) {
   return out;
 }
 
+Status add_text_files(const model::Model& model, Plan& plan) {
+  TRY(TextFiles text, hugging_face_text(model));
+  std::move(text.files.begin(), text.files.end(), std::back_inserter(plan.files));
+  plan.notes = std::move(text.notes);
+  return absl::OkStatus();
+}
+
 }  // namespace motley::convert

@@ -18,4 +18,7 @@ struct TextFiles {
 // Safe on any source; errors are those of reading its files and of a vocabulary that makes no tokenizer.
 StatusOr<TextFiles> hugging_face_text(const model::Model& model);
 
+// The same, as files and notes of a plan that has none of its own yet.
+Status add_text_files(const model::Model& model, Plan& plan);
+
 }  // namespace motley::convert

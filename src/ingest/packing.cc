@@ -163,6 +163,13 @@ Status check_exact_shape(const Tensor& tensor, const std::vector<uint64_t>& shap
   return absl::OkStatus();
 }
 
+void ignore_activation_scales(const Module& module, std::initializer_list<std::string_view> suffixes,
+                              BoundWeight& bound) {
+  for (const std::string_view suffix : suffixes)
+    if (const Tensor* tensor = module.find(suffix))
+      bound.ignored.emplace_back(tensor, "a scale for activations of few bits, which are kept wider here");
+}
+
 StatusOr<std::vector<int64_t>> read_integers(const Tensor& tensor, uint64_t most, std::string_view site) {
   const bool wide = tensor.type == StoredType(tensor::DType::kI64);
   const uint64_t size = wide ? sizeof(int64_t) : sizeof(int32_t), count = tensor.range.size_bytes / size;

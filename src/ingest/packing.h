@@ -93,6 +93,12 @@ Status check_exact_shape(const Tensor& tensor, const std::vector<uint64_t>& shap
 // numbers at `site`.
 StatusOr<std::vector<int64_t>> read_integers(const Tensor& tensor, uint64_t most, std::string_view site);
 
+// Names those of NAME.suffix that are there as ignored: scales for activations of few bits, which are kept wider here.
+void ignore_activation_scales(const Module& module, std::initializer_list<std::string_view> suffixes,
+                              BoundWeight& bound);
+
+inline uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
 // The tensors of a weight in a grouped format.
 struct GroupedParts {
   const Tensor* codes = nullptr;

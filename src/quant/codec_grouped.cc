@@ -104,18 +104,17 @@ uint64_t run_end(const GroupedShape& shape, uint64_t n, uint64_t k) {
   return std::min(shape.cols, k + cols - element % cols);
 }
 
-// Codes of positions [first, first + out.size()), unsigned (a signed one with its highest bit turned over).
+// Bits of the codes of positions [first, first + out.size()).
 template <CodeOrder kOrder>
 void read_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n, uint64_t first,
                 std::span<uint8_t> out) {
-  const uint32_t flip = matrix.format.grouping.value == CodeValue::kSigned ? 1u << (shape.bits() - 1) : 0;
   for (uint64_t i = 0; i < out.size(); ++i) {
     const uint64_t k = matrix.input_order.empty() ? first + i : matrix.input_order[first + i];
     const uint64_t bit = first_bit<kOrder>(shape, n, k);
     const uint32_t code = kOrder == CodeOrder::kColumns
                               ? strided_bits_at(matrix.codes.data(), bit, shape.bits(), shape.rows)
                               : bits_at(matrix.codes.data(), bit, shape.bits());
-    out[i] = static_cast<uint8_t>(code ^ flip);
+    out[i] = static_cast<uint8_t>(code);
   }
 }
 
@@ -174,14 +173,9 @@ bool read_runs(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n
   return read_column(shape, codes, n, first, out), true;
 }
 
-void read_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n, uint64_t first,
-                std::span<uint8_t> out) {
+void read_any_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n, uint64_t first,
+                    std::span<uint8_t> out) {
   using enum CodeOrder;
-  if (read_runs(shape, matrix, n, first, out)) {
-    if (matrix.format.grouping.value == CodeValue::kSigned)
-      for (uint8_t& code : out) code ^= static_cast<uint8_t>(1u << (shape.bits() - 1));
-    return;
-  }
   switch (matrix.format.grouping.order) {
     case kRows:
       return read_codes<kRows>(shape, matrix, n, first, out);
@@ -204,6 +198,14 @@ void read_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t 
     case kRowPairs:
       return read_codes<kRowPairs>(shape, matrix, n, first, out);
   }
+}
+
+// Codes of positions [first, first + out.size()), unsigned (a signed one with its highest bit turned over).
+void read_codes(const GroupedShape& shape, const StoredMatrix& matrix, uint64_t n, uint64_t first,
+                std::span<uint8_t> out) {
+  if (!read_runs(shape, matrix, n, first, out)) read_any_codes(shape, matrix, n, first, out);
+  if (matrix.format.grouping.value != CodeValue::kSigned) return;
+  for (uint8_t& code : out) code ^= static_cast<uint8_t>(1u << (shape.bits() - 1));
 }
 
 // Calls use(group, place of the first code in the output, codes) for runs of codes inside one group, so that they need

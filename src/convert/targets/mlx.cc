@@ -195,9 +195,7 @@ StatusOr<Plan> plan(const model::Model& model, const Options& options) {
   add_safetensors(std::move(entries), options.shard_size_bytes.value_or(kDefaultShardBytes), "mlx", Index::kAlways,
                   plan);
   plan.files.push_back(text_file("config.json", config.dump_pretty() + "\n"));
-  TRY(TextFiles text, hugging_face_text(model));
-  std::move(text.files.begin(), text.files.end(), std::back_inserter(plan.files));
-  plan.notes = std::move(text.notes);
+  TRY(add_text_files(model, plan));
   return plan;
 }
 

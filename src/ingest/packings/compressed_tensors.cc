@@ -16,8 +16,6 @@ constexpr uint64_t kWordBits = 32;
 
 bool claims(const Module& module) { return module.has("weight_packed"); }
 
-uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
 // --- integers in words
 
 // Widths that do not divide a word are stored as one stream, or (by earlier versions) as whole codes of each word: the
@@ -118,9 +116,7 @@ StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& re
   TRY(check_type(packed, {DType::kI32, DType::kU8}, "ct.packed_type"));
   const bool words = packed.type == StoredType(DType::kI32);
   TRY(BoundWeight bound, words ? bind_integers(module, packed, required, claim) : bind_e2m1(module, packed, required));
-  for (const std::string_view suffix : {"input_scale", "input_zero_point", "input_global_scale"})
-    if (const Tensor* tensor = module.find(suffix))
-      bound.ignored.emplace_back(tensor, "a scale for activations of few bits, which are kept wider here");
+  ignore_activation_scales(module, {"input_scale", "input_zero_point", "input_global_scale"}, bound);
   return bound;
 }
 

@@ -57,8 +57,7 @@ StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& re
             fmt::format("the bytes of {} x {} numbers of 4 bits", required.rows, required.cols),
             fmt::format("{} with scales of {}", shape_text(weight.shape), describe(scales.type)));
   TRY(BoundWeight bound, nvfp4 ? bind_nvfp4(module, scales, required) : bind_int4(module, scales, required));
-  if (const Tensor* tensor = module.find("input_scale"))
-    bound.ignored.emplace_back(tensor, "a scale for activations of few bits, which are kept wider here");
+  ignore_activation_scales(module, {"input_scale"}, bound);
   return bound;
 }
 

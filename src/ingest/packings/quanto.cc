@@ -66,9 +66,7 @@ StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& re
   const Tensor* packed = module.find("weight._data._data");
   TRY(BoundWeight bound, packed != nullptr ? bind_groups(module, *packed, *scales, required)
                                            : bind_bytes(*module.find("weight._data"), *scales, required));
-  for (const std::string_view suffix : {"input_scale", "output_scale"})
-    if (const Tensor* tensor = module.find(suffix))
-      bound.ignored.emplace_back(tensor, "a scale for activations of 8 bits, which are kept wider here");
+  ignore_activation_scales(module, {"input_scale", "output_scale"}, bound);
   return bound;
 }
 

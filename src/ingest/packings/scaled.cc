@@ -22,8 +22,6 @@ bool claims(const Module& module) {
   return is_fp8(*module.weight) || int8;
 }
 
-uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
 struct Grid {
   uint32_t group_rows = 0, group_size = 0;
 };
@@ -95,9 +93,7 @@ StatusOr<BoundWeight> bind(const Module& module, const model::RequiredWeight& re
     format.grouping.offset_dtype = DType::kI8;
   }
   TRY(BoundWeight bound, bind_grouped({.codes = &weight, .scales = scales, .offsets = zeros}, required, format));
-  for (const std::string_view suffix : {"input_scale", "input_zero_point", "activation_scale", "act_scale"})
-    if (const Tensor* tensor = module.find(suffix))
-      bound.ignored.emplace_back(tensor, "a scale for activations of 8 bits, which are kept wider here");
+  ignore_activation_scales(module, {"input_scale", "input_zero_point", "activation_scale", "act_scale"}, bound);
   if (const Tensor* shape = module.find("weight_shape"))
     bound.ignored.emplace_back(shape, "the weight's own shape says it");
   return bound;
